@@ -1,0 +1,79 @@
+# `make demo` and `make test` need Python >= 3.11 and make; everything else is installed into this folder.
+PYTHON ?= python3
+STAGE ?= local
+BIN := $(CURDIR)/.venv/bin
+CACHE := $(CURDIR)/.cache
+
+export PATH := $(BIN):$(CURDIR)/node_modules/.bin:$(PATH)
+export PIP_CACHE_DIR ?= $(CACHE)/pip
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export npm_config_cache ?= $(CACHE)/npm
+export NODE_COMPILE_CACHE ?= $(CACHE)/node
+export JSII_RUNTIME_PACKAGE_CACHE_ROOT ?= $(CACHE)/jsii
+export PYTHONPYCACHEPREFIX ?= $(CACHE)/pycache
+
+INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
+RUN_LOCKS := requirements/app.txt requirements/jobs.txt requirements/local.txt
+
+.PHONY: demo test lint format synth deploy setup setup-dev lock clean
+
+demo: setup
+	@hybridjobs demo
+
+test: setup-dev
+	@$(BIN)/python -m pytest -n $${PYTEST_WORKERS:-2} --dist loadgroup $(PYTEST_ARGS)
+
+# The last step synthesises with the CDK's own template validation, which every other synthesis leaves out.
+lint: setup-dev
+	@ruff check .
+	@ruff format --check .
+	@$(BIN)/python -m mypy
+	@CDK_OUTDIR=$(CACHE)/lint-assembly $(BIN)/python app.py
+
+format: setup-dev
+	@ruff check --fix .
+	@ruff format .
+
+synth: setup
+	@cdk synth --quiet --no-lookups --context stage=$(STAGE)
+
+# The prebuild of image assets looks for the repository before the Registry stack has made it, so it is off.
+deploy: setup
+	@CDK_ASSET_PREBUILD=false cdk deploy --all --context stage=$(STAGE)
+
+setup: .venv/run.stamp node_modules/cli.stamp
+
+setup-dev: setup .venv/dev.stamp
+
+.venv/python.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(f"Python {sys.version.split()[0]} is too old: 3.11 or newer is needed; name one with make PYTHON=...") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/run.stamp: .venv/python.stamp $(RUN_LOCKS) pyproject.toml
+	@echo "installing the locked Python packages into .venv"
+	@$(INSTALL) $(RUN_LOCKS:%=--requirement %)
+	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
+
+.venv/dev.stamp: .venv/run.stamp requirements/dev.txt
+	@echo "installing the locked test tools into .venv"
+	@$(INSTALL) --requirement requirements/dev.txt
+	@touch $@
+
+node_modules/cli.stamp: package.json package-lock.json .venv/run.stamp
+	@echo "installing the CDK CLI into node_modules"
+	@npm ci --ignore-scripts --silent
+	@touch $@
+
+# Every group is resolved together first, so that one environment can hold them all.
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate pyproject.toml
+lock: setup-dev
+	@$(COMPILE) --group app --group jobs --group local --group dev --output-file requirements/dev.txt
+	@for group in app jobs local; do \
+		$(COMPILE) --group $$group --constraint requirements/dev.txt --output-file requirements/$$group.txt || exit 1; done
+	@npm install --package-lock-only --ignore-scripts
+
+clean:
+	@if [ -x $(BIN)/hybridjobs ]; then $(BIN)/hybridjobs local down; fi
+	rm -rf .venv node_modules .cache .hybridjobs cdk.out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Hybrid quantum jobs on Amazon Braket as infrastructure as code."""

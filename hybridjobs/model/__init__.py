@@ -1,0 +1,1 @@
+"""The project's data: jobs, stages, instances, prices and source archives, free of CDK and boto3."""

@@ -1,0 +1,87 @@
+"""Rules over several keys of a job: combinations that Braket accepts, and that would be paid for in vain."""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from hybridjobs.model.credentials import names_a_secret
+from hybridjobs.model.errors import SpecProblem
+
+if TYPE_CHECKING:
+    from hybridjobs.model.job_spec import JobSpec
+
+GPU_SIMULATORS: Final = ("local:pennylane/lightning.gpu", "local:pennylane/lightning.tensor")
+CPU_SIMULATORS: Final = ("local:pennylane/lightning.qubit",)
+
+_NUMBER_OR_FLAG: Final = re.compile(r"[-+.\deE]+|true|false")
+
+
+def broken_rules(spec: "JobSpec") -> Iterator[SpecProblem]:
+    """List every rule that `spec` breaks; keys are relative to the job's table."""
+    yield from _simulator_and_instance(spec)
+    yield from _data_parallel(spec)
+    yield from _baseline(spec)
+    yield from _secrets(spec)
+    yield from _hyperparameter_count(spec)
+
+
+def _simulator_and_instance(spec: "JobSpec") -> Iterator[SpecProblem]:
+    gpus = spec.instance_type.gpus
+    if spec.device in GPU_SIMULATORS and not gpus:
+        yield SpecProblem(
+            problem=f"this simulator needs a GPU, and {spec.instance.type} has none",
+            remedy='Use instance.type = "ml.g6.xlarge", or the device "local:pennylane/lightning.qubit"',
+            key="device",
+            value=spec.device,
+        )
+    if spec.device in CPU_SIMULATORS and gpus:
+        yield SpecProblem(
+            problem=f"this simulator uses CPUs only: the GPUs of {spec.instance.type} would idle and be billed",
+            remedy='Use "local:pennylane/lightning.gpu", or an instance without GPUs such as "ml.m5.2xlarge"',
+            key="device",
+            value=spec.device,
+        )
+
+
+def _data_parallel(spec: "JobSpec") -> Iterator[SpecProblem]:
+    if spec.distribution != "data_parallel":
+        return
+    if spec.instance.count == 1 and not spec.instance_type.gpus:
+        yield SpecProblem(
+            problem=f"one {spec.instance.type} has no GPUs to spread the data over",
+            remedy='Use an instance with GPUs such as "ml.g6.12xlarge", or instance.count = 2 or more',
+            key="distribution",
+            value=spec.distribution,
+        )
+
+
+def _baseline(spec: "JobSpec") -> Iterator[SpecProblem]:
+    if spec.baseline and spec.benchmark is None:
+        yield SpecProblem(
+            problem="this job is a baseline of no benchmark",
+            remedy='Write benchmark = "<name>" too, or leave baseline out',
+            key="baseline",
+            value=True,
+        )
+
+
+def _secrets(spec: "JobSpec") -> Iterator[SpecProblem]:
+    for name, value in spec.hyperparameters.items():
+        if names_a_secret(name) and not _NUMBER_OR_FLAG.fullmatch(value):
+            yield SpecProblem(
+                problem="this is named like a secret, and a job's log repeats its hyperparameters",
+                remedy="Remove it, or rename it if it is none; AWS Secrets Manager keeps secrets that the job's role "
+                "may read",
+                key=f"hyperparameters.{name}",
+            )
+
+
+def _hyperparameter_count(spec: "JobSpec") -> Iterator[SpecProblem]:
+    # Two more are sent for data parallelism.
+    count = len(spec.hyperparameters)
+    if spec.distribution == "data_parallel" and count > 98:
+        yield SpecProblem(
+            problem=f"a data-parallel job may have 98 hyperparameters of its own, and this has {count}",
+            remedy="Put them into a file of an input channel",
+            key="hyperparameters",
+        )

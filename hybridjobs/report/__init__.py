@@ -1,0 +1,1 @@
+"""From the records of ended jobs to what a person reads: rows, tables, files."""

@@ -1,0 +1,52 @@
+"""The report as a table for a terminal or a log, and as JSON for programs."""
+
+import json
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from hybridjobs.report.rows import Row
+
+_NOTE = "* one iteration ran, so the first one's time is shown"
+
+
+def json_text(rows: Sequence[Row]) -> str:
+    """The rows as one JSON document, `{"rows": [...]}`."""
+    return json.dumps({"rows": [row.as_json() for row in rows]}, indent=2)
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """The rows as a table; a job that did not complete shows its reason below its name."""
+    drawn = Table(caption=_NOTE if any(row.only_first_iteration for row in rows) else None, caption_justify="left")
+    drawn.add_column("job", overflow="fold")
+    drawn.add_column("status")
+    drawn.add_column("device", overflow="fold")
+    for heading in ("nodes", "iterations", "s / iteration", "best cut / optimum", "USD before (max)", "USD after"):
+        drawn.add_column(heading, justify="right")
+    for row in rows:
+        drawn.add_row(
+            row.job_name if row.reason is None else f"{row.job_name}\n{row.reason}",
+            row.status,
+            row.device if row.diff_method is None else f"{row.device}, {row.diff_method}",
+            _number(row.nodes),
+            _number(row.iterations),
+            _seconds(row),
+            "-" if row.best_cut is None else f"{_number(row.best_cut)} / {_number(row.optimum)}",
+            _usd(row.worst_case_usd),
+            _usd(row.cost_usd),
+        )
+    return drawn
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:g}"
+
+
+def _seconds(row: Row) -> str:
+    if row.seconds_per_iteration is None:
+        return "-"
+    return f"{row.seconds_per_iteration:.3g}{'*' if row.only_first_iteration else ''}"
+
+
+def _usd(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.4f}"

@@ -1,0 +1,212 @@
+"""Exact Max-Cut QAOA energies and gradients from edge cones, for graphs of any number of nodes.
+
+Conventions: |psi> = prod_l exp(-i beta_l H_M) exp(-i gamma_l H_C) |+...+> with layer 1 applied first,
+H_M = sum_v X_v, H_C = 1/2 sum_(u,v) w_uv (Z_u Z_v - 1); the expected cut is -<H_C>.
+E. Farhi, J. Goldstone, S. Gutmann, "A quantum approximate optimization algorithm", arXiv:1411.4028 (locality of the
+edge terms in section II).
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from contraction.edge_cone import CoupledTables, EdgeCone, cone_network, edge_cone
+from contraction.elimination import find_order
+from contraction.errors import UnsupportedCircuitError
+from contraction.plan import Plan, PlanBuilder
+
+if TYPE_CHECKING:
+    import networkx
+
+Edge = tuple[Hashable, Hashable]
+Angles = Sequence[float] | npt.NDArray[np.float64]
+
+
+def maxcut_qaoa(graph: "networkx.Graph", depth: int) -> "MaxCutQaoa":
+    """Prepare the exact energy of a Max-Cut QAOA circuit, from any graph, without a state vector.
+
+    Args:
+        graph: undirected; edge attribute "weight" (1 where absent). Isolated nodes and unconnected parts are fine.
+        depth: number of layers p, at least 1.
+
+    Raises:
+        UnsupportedCircuitError: directed graph, parallel edges, a loop, a weight that isn't finite, no edge, depth < 1.
+    """
+    nodes, edges, adjacency = _checked_graph(graph, depth)
+    tables = CoupledTables(depth)
+    builder = PlanBuilder()
+    classes: dict[EdgeCone, int] = {}
+    class_of_edge = []
+    for edge in edges:
+        cone = edge_cone(adjacency, edge, depth)
+        if cone not in classes:
+            classes[cone] = len(classes)
+            network = cone_network(cone, tables)
+            scopes = [factor.scope for factor in network.factors]
+            builder.add_network(network, find_order(scopes, network.variables, priority=network.priority).order)
+        class_of_edge.append(classes[cone])
+    weights = np.array([adjacency[u][v] for u, v in edges])
+    named_edges = [(nodes[u], nodes[v]) for u, v in edges]
+    return MaxCutQaoa(depth, named_edges, weights, np.array(class_of_edge), builder.build(), tables)
+
+
+class MaxCutQaoa:
+    """Energy <H_C>, its gradient and all edge correlations <Z_u Z_v> of one graph at one depth.
+
+    Not safe for use by several threads at once: evaluations share one workspace.
+    """
+
+    def __init__(
+        self,
+        depth: int,
+        edges: Sequence[Edge],
+        weights: npt.NDArray[np.float64],
+        class_of_edge: npt.NDArray[np.int64],
+        plan: Plan,
+        tables: CoupledTables,
+    ) -> None:
+        self.depth = depth
+        self.edges = tuple(edges)
+        self.plan = plan
+        self._weights = weights
+        self._class_of_edge = class_of_edge
+        self._coefficients = np.bincount(class_of_edge, weights=weights / 2, minlength=len(plan.roots))
+        self._leaves = _Leaves(plan, tables)
+        entries = plan.buffer_entries[0]
+        self._re, self._im = np.zeros(entries), np.zeros(entries)
+        self._bar_re, self._bar_im = np.zeros(0), np.zeros(0)
+
+    def value(self, gammas: Angles, betas: Angles) -> float:
+        """<H_C> at one set of angles, each of shape (depth,), in radians."""
+        values = self._evaluate(gammas, betas, np.zeros(0))
+        return float(self._coefficients @ values - self._weights.sum() / 2)
+
+    def value_and_gradient(self, gammas: Angles, betas: Angles) -> tuple[float, npt.NDArray[np.float64]]:
+        """<H_C> and its derivatives, shape (2, depth): row 0 by the gammas, row 1 by the betas."""
+        values = self._evaluate(gammas, betas, self._coefficients)
+        gradient = self._leaves.gradient(self._bar_re, self._bar_im)
+        return float(self._coefficients @ values - self._weights.sum() / 2), gradient
+
+    def edge_correlations(self, gammas: Angles, betas: Angles) -> dict[Edge, float]:
+        """<Z_u Z_v> for every edge of the graph, keyed by the graph's own edges."""
+        values = self._evaluate(gammas, betas, np.zeros(0))[self._class_of_edge]
+        return dict(zip(self.edges, values.tolist(), strict=True))
+
+    def _evaluate(
+        self, gammas: Angles, betas: Angles, coefficients: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        from contraction.sweep_kernels import evaluate_networks  # noqa: PLC0415  (imports numba)
+
+        self._leaves.fill(_angles(gammas, "gammas", self.depth), _angles(betas, "betas", self.depth), self._re, self._im)
+        if coefficients.size and not self._bar_re.size:
+            self._bar_re, self._bar_im = np.zeros_like(self._re), np.zeros_like(self._re)
+        plan = self.plan
+        results = np.zeros(len(plan.roots))
+        evaluate_networks(
+            plan.steps, plan.inputs, plan.groups, plan.roots, coefficients,
+            self._re, self._im, self._bar_re, self._bar_im, results,
+        )  # fmt: skip
+        return results
+
+
+class _Leaves:
+    """Fills the leaf tables from the angles, and carries their adjoints back to the angles."""
+
+    def __init__(self, plan: Plan, tables: CoupledTables) -> None:
+        self._depth = tables.depth
+        weights = list(tables.weights)
+        self._measured: list[int] = []
+        rows = []
+        offset = 0
+        for layout in plan.layouts:
+            if layout.table == 0:
+                self._measured.append(offset)
+            else:
+                kind, place = divmod(layout.table - 1, 2 * tables.depth)
+                rows.append((offset, place // 2, place % 2, kind > 0, weights[kind - 1] if kind else 0.0))
+            offset += 1 << layout.stored_bits
+        columns = np.array(rows).reshape(-1, 5).T
+        self._offsets, self._layers = columns[0].astype(np.int64), columns[1].astype(np.int64)
+        self._conjugate = np.where(columns[2] > 0, -1.0, 1.0)
+        self._is_phase = columns[3] > 0
+        self._half_weights = columns[4] / 2
+        self._angles = self._sines = self._cosines = np.zeros(0)
+
+    def fill(
+        self,
+        gammas: npt.NDArray[np.float64],
+        betas: npt.NDArray[np.float64],
+        re: npt.NDArray[np.float64],
+        im: npt.NDArray[np.float64],
+    ) -> None:
+        angles = np.where(self._is_phase, self._half_weights * gammas[self._layers], betas[self._layers])
+        self._cosines = np.cos(angles)
+        self._sines = self._conjugate * np.sin(angles)
+        # A phase is exp(-+i angle) for equal and different bits, a mixer cos(angle) and -i sin(angle).
+        re[self._offsets] = self._cosines
+        im[self._offsets] = np.where(self._is_phase, -self._sines, 0.0)
+        re[self._offsets + 1] = np.where(self._is_phase, self._cosines, 0.0)
+        im[self._offsets + 1] = np.where(self._is_phase, self._sines, -self._sines)
+        re[self._measured] = 1.0
+        im[self._measured] = 0.0
+
+    def gradient(
+        self, bar_re: npt.NDArray[np.float64], bar_im: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """Real part of sum(adjoint d(table)/d(angle)), summed by layer: shape (2, depth)."""
+        equal = bar_re[self._offsets] + 1j * bar_im[self._offsets]
+        different = bar_re[self._offsets + 1] + 1j * bar_im[self._offsets + 1]
+        cosines = self._conjugate * self._cosines
+        sines = self._conjugate * self._sines
+        by_angle = np.where(
+            self._is_phase,
+            self._half_weights * ((equal - different).imag * cosines - (equal + different).real * sines),
+            different.imag * cosines - equal.real * sines,
+        )
+        result = np.zeros((2, self._depth))
+        for row, chosen in enumerate((self._is_phase, ~self._is_phase)):
+            result[row] = np.bincount(self._layers[chosen], weights=by_angle[chosen], minlength=self._depth)
+        return result
+
+
+def _checked_graph(
+    graph: "networkx.Graph", depth: int
+) -> tuple[list[Hashable], list[tuple[int, int]], dict[int, dict[int, float]]]:
+    """Nodes, edges by node number, and weights by node number; edges of weight 0 are left out of the adjacency."""
+    if depth < 1:
+        raise UnsupportedCircuitError(f"depth = {depth}: a QAOA circuit has at least one layer. Choose depth >= 1.")
+    if graph.is_directed() or graph.is_multigraph():
+        raise UnsupportedCircuitError(
+            f"graph of type {type(graph).__name__}: Max-Cut needs an undirected graph without parallel edges. "
+            "Convert it with networkx.Graph(graph)."
+        )
+    if not graph.number_of_edges():
+        raise UnsupportedCircuitError("graph without edges: its Max-Cut energy is 0 at every angle. Pass at least one edge.")
+    nodes: list[Hashable] = list(graph.nodes)
+    numbers: Mapping[Hashable, int] = {node: number for number, node in enumerate(nodes)}
+    adjacency: dict[int, dict[int, float]] = {number: {} for number in range(len(nodes))}
+    edges = []
+    for u, v, data in graph.edges(data=True):
+        weight = _weight(u, v, data)
+        edges.append((numbers[u], numbers[v]))
+        adjacency[numbers[u]][numbers[v]] = adjacency[numbers[v]][numbers[u]] = weight
+    return nodes, edges, adjacency
+
+
+def _weight(u: Hashable, v: Hashable, data: Mapping[str, Any]) -> float:
+    if u == v:
+        raise UnsupportedCircuitError(f"edge ({u}, {v}): a loop is never cut. Remove it.")
+    weight = float(data.get("weight", 1.0))
+    if not math.isfinite(weight):
+        raise UnsupportedCircuitError(f"edge ({u}, {v}): weight = {weight} is not finite. Give every edge a real weight.")
+    return weight
+
+
+def _angles(values: Angles, name: str, depth: int) -> npt.NDArray[np.float64]:
+    angles = np.asarray(values, dtype=np.float64)
+    if angles.shape != (depth,):
+        raise ValueError(f"{name} of shape {angles.shape}: expected ({depth},), one angle a layer.")
+    return angles

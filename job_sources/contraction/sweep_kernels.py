@@ -1,0 +1,336 @@
+"""Run a contraction plan forward and backward in compiled code.
+
+One step multiplies the tables of its inputs over a joint index of `bits` bits and sums the `summed` highest ones. A
+table's index is what remains of the joint index at the input's mask (bit positions keep their order), so a table that
+depends on all low bits is read as contiguous memory. The work is done in blocks of 64 entries.
+
+A folded step uses the symmetry F(not x) = sign F(x): its tables hold only the entries whose highest variable is 0, its
+joint index leaves that variable out, and an index whose highest output bit is 1 lands on the complement.
+
+Kernels have few functions, flat arrays and no slices on purpose: that halves compile time and memory.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from contraction.compiled import compiled
+
+BLOCK_BITS = 6
+BLOCK = 1 << BLOCK_BITS
+MOST_INPUTS = 8
+# Rows of scratch: see backward_sweep.
+SCRATCH = (3 * MOST_INPUTS + 1) * BLOCK
+
+# Columns of the table of steps and of the table of inputs.
+BITS, SUMMED, FOLDED, SIGN, HALVINGS, OUTPUT, STORED, FIRST_INPUT, INPUTS, BATCHED = range(10)
+OFFSET, MASK, INPUT_BATCHED = range(3)
+
+Table = npt.NDArray[np.int64]
+Values = npt.NDArray[np.floating[Any]]
+
+
+def _compression_table() -> npt.NDArray[np.uint8]:
+    """Row m, column x: the bits of x selected by m, moved together."""
+    table = np.zeros((BLOCK, BLOCK), dtype=np.uint8)
+    for mask in range(BLOCK):
+        positions = [bit for bit in range(BLOCK_BITS) if mask >> bit & 1]
+        for target, bit in enumerate(positions):
+            table[mask] |= ((np.arange(BLOCK) >> bit & 1) << target).astype(np.uint8)
+    return table
+
+
+COMPRESSION = _compression_table()
+BIT_COUNTS = np.array([int(mask).bit_count() for mask in range(BLOCK)], dtype=np.int64)
+
+
+@compiled
+def compress(index: int, mask: int) -> int:
+    """The bits of `index` at the bits of `mask`, moved together."""
+    result = 0
+    shift = 0
+    while mask:
+        low = mask & (BLOCK - 1)
+        result |= np.int64(COMPRESSION[low, index & (BLOCK - 1)]) << shift
+        shift += BIT_COUNTS[low]
+        mask >>= BLOCK_BITS
+        index >>= BLOCK_BITS
+    return result
+
+
+@compiled
+def _load(re: Values, im: Values, base: int, low_mask: int, count: int, to_re: Values, to_im: Values, row: int) -> None:
+    """Copy the block of a table at `base` to `row` of the scratch arrays."""
+    source, target, lanes = np.uintp(base), np.uintp(row), np.uintp(count)
+    if low_mask == count - 1:
+        for lane in range(lanes):
+            to_re[target + lane] = re[source + lane]
+            to_im[target + lane] = im[source + lane]
+    else:
+        for lane in range(lanes):
+            entry = source + np.uintp(COMPRESSION[low_mask, lane])
+            to_re[target + lane] = re[entry]
+            to_im[target + lane] = im[entry]
+
+
+@compiled
+def _multiply(
+    a_re: Values, a_im: Values, a: int, b_re: Values, b_im: Values, b: int, count: int, c_re: Values, c_im: Values, c: int
+) -> None:
+    """C = a b, each a row of `count` complex numbers that starts at the index given."""
+    first, second, target = np.uintp(a), np.uintp(b), np.uintp(c)
+    for lane in range(np.uintp(count)):
+        x_re, x_im = a_re[first + lane], a_im[first + lane]
+        y_re, y_im = b_re[second + lane], b_im[second + lane]
+        c_re[target + lane] = x_re * y_re - x_im * y_im
+        c_im[target + lane] = x_re * y_im + x_im * y_re
+
+
+@compiled
+def _output_entry(steps: Table, step: int, index: int) -> tuple[int, float, int]:
+    """Where a joint index lands in a step's output, with what weight, and which way the following ones lie."""
+    output_bits = steps[step, BITS] - steps[step, SUMMED]
+    output_mask = (1 << output_bits) - 1
+    entry = index & output_mask
+    weight = 1.0 / (1 << steps[step, HALVINGS])
+    direction = 1
+    if steps[step, FOLDED]:
+        if output_bits == 0:
+            weight *= 1 + steps[step, SIGN]
+        elif entry >= steps[step, STORED]:
+            entry = output_mask - entry
+            weight *= steps[step, SIGN]
+            direction = -1
+    return steps[step, OUTPUT] + entry, weight, direction
+
+
+@compiled
+def forward_sweep(
+    steps: Table, inputs: Table, start: int, stop: int, re: Values, im: Values, work_re: Values, work_im: Values
+) -> None:
+    """Compute the tables of steps `start` to `stop` in the flat buffers `re` and `im`.
+
+    Row j of the scratch arrays (SCRATCH entries) holds a block of the product of inputs 0 to j. Inputs come slowest
+    changing first, so that most blocks recompute the last rows only; one further row takes a loaded block.
+    """
+    bases = np.empty(MOST_INPUTS, dtype=np.int64)
+    loaded = MOST_INPUTS * BLOCK
+    for number in range(start, stop):
+        bits = steps[number, BITS]
+        offset, stored = steps[number, OUTPUT], steps[number, STORED]
+        block_bits = min(BLOCK_BITS, bits)
+        count = 1 << block_bits
+        first_input, input_count = steps[number, FIRST_INPUT], steps[number, INPUTS]
+        for entry in range(offset, offset + stored):
+            re[entry] = 0.0
+            im[entry] = 0.0
+        for high in range(1 << (bits - block_bits)):
+            changed = False
+            row = 0
+            for j in range(input_count):
+                mask = inputs[first_input + j, MASK]
+                low_mask = mask & (count - 1)
+                base = inputs[first_input + j, OFFSET]
+                if high:
+                    base += compress(high, mask >> block_bits) << BIT_COUNTS[low_mask]
+                if high == 0 or base != bases[j]:
+                    bases[j] = base
+                    changed = True
+                row = j * BLOCK
+                if changed:
+                    if j == 0:
+                        _load(re, im, base, low_mask, count, work_re, work_im, 0)
+                    elif low_mask == count - 1:
+                        _multiply(work_re, work_im, row - BLOCK, re, im, base, count, work_re, work_im, row)
+                    else:
+                        _load(re, im, base, low_mask, count, work_re, work_im, loaded)
+                        _multiply(work_re, work_im, row - BLOCK, work_re, work_im, loaded, count, work_re, work_im, row)
+            _store(steps, number, high << block_bits, count, work_re, work_im, row, re, im)
+
+
+@compiled
+def _store(
+    steps: Table, step: int, index: int, count: int, work_re: Values, work_im: Values, row: int, re: Values, im: Values
+) -> None:
+    """Add a block of products to the step's output."""
+    entry, weight, direction = _output_entry(steps, step, index)
+    source, lanes = np.uintp(row), np.uintp(count)
+    if steps[step, STORED] < count:
+        for lane in range(count):
+            entry, weight, direction = _output_entry(steps, step, index + lane)
+            re[entry] += weight * work_re[row + lane]
+            im[entry] += weight * work_im[row + lane]
+    elif direction < 0:
+        last = np.uintp(entry)
+        for lane in range(lanes):
+            re[last - lane] += weight * work_re[source + lane]
+            im[last - lane] += weight * work_im[source + lane]
+    else:
+        first = np.uintp(entry)
+        for lane in range(lanes):
+            re[first + lane] += weight * work_re[source + lane]
+            im[first + lane] += weight * work_im[source + lane]
+
+
+@compiled
+def _fetch(
+    steps: Table, step: int, index: int, count: int, re: Values, im: Values, work_re: Values, work_im: Values, row: int
+) -> None:
+    """Read the adjoints of the output entries that a block of products was added to."""
+    entry, weight, direction = _output_entry(steps, step, index)
+    target, lanes = np.uintp(row), np.uintp(count)
+    if steps[step, STORED] < count:
+        for lane in range(count):
+            entry, weight, direction = _output_entry(steps, step, index + lane)
+            work_re[row + lane] = weight * re[entry]
+            work_im[row + lane] = weight * im[entry]
+    elif direction < 0:
+        last = np.uintp(entry)
+        for lane in range(lanes):
+            work_re[target + lane] = weight * re[last - lane]
+            work_im[target + lane] = weight * im[last - lane]
+    else:
+        first = np.uintp(entry)
+        for lane in range(lanes):
+            work_re[target + lane] = weight * re[first + lane]
+            work_im[target + lane] = weight * im[first + lane]
+
+
+@compiled
+def _add(re: Values, im: Values, base: int, low_mask: int, count: int, work_re: Values, work_im: Values, row: int) -> None:
+    """Add a row of the scratch arrays to the entries that a block was loaded from."""
+    source, target, lanes = np.uintp(row), np.uintp(base), np.uintp(count)
+    if low_mask == count - 1:
+        for lane in range(lanes):
+            re[target + lane] += work_re[source + lane]
+            im[target + lane] += work_im[source + lane]
+    else:
+        for lane in range(lanes):
+            entry = target + np.uintp(COMPRESSION[low_mask, lane])
+            re[entry] += work_re[source + lane]
+            im[entry] += work_im[source + lane]
+
+
+@compiled
+def backward_sweep(
+    steps: Table,
+    inputs: Table,
+    start: int,
+    stop: int,
+    re: Values,
+    im: Values,
+    bar_re: Values,
+    bar_im: Values,
+    work_re: Values,
+    work_im: Values,
+) -> None:
+    """Carry adjoints from the outputs of steps `start` to `stop` to their inputs, last step first.
+
+    The adjoint of a table F is the array B with d(result) = real part of sum(B dF): holomorphic, no conjugation.
+    In the scratch arrays (SCRATCH entries) rows 0 to MOST_INPUTS - 1 hold a block of each input, the next ones the
+    product of the inputs before it, the next ones the adjoints not yet added to its table, and the last row the
+    output's adjoint times the inputs after it.
+    """
+    bases = np.empty(MOST_INPUTS, dtype=np.int64)
+    before, pending, after = MOST_INPUTS * BLOCK, 2 * MOST_INPUTS * BLOCK, 3 * MOST_INPUTS * BLOCK
+    for number in range(stop - 1, start - 1, -1):
+        bits = steps[number, BITS]
+        block_bits = min(BLOCK_BITS, bits)
+        count = 1 << block_bits
+        lanes = np.uintp(count)
+        blocks = 1 << (bits - block_bits)
+        first_input, input_count = steps[number, FIRST_INPUT], steps[number, INPUTS]
+        for high in range(blocks + 1):
+            changed = False
+            for j in range(input_count):
+                mask = inputs[first_input + j, MASK]
+                low_mask = mask & (count - 1)
+                base = inputs[first_input + j, OFFSET]
+                if high:
+                    base += compress(high, mask >> block_bits) << BIT_COUNTS[low_mask]
+                row = j * BLOCK
+                if high == 0 or high == blocks or base != bases[j]:
+                    if high:
+                        _add(bar_re, bar_im, bases[j], low_mask, count, work_re, work_im, pending + row)
+                    bases[j] = base
+                    changed = high < blocks
+                    if changed:
+                        for lane in range(pending + row, pending + row + count):
+                            work_re[lane] = 0.0
+                            work_im[lane] = 0.0
+                        _load(re, im, base, low_mask, count, work_re, work_im, row)
+                if changed and 0 < j < input_count - 1:
+                    following = before + row + BLOCK
+                    _multiply(work_re, work_im, before + row, work_re, work_im, row, count, work_re, work_im, following)
+                elif changed and j == 0:
+                    for lane in range(count):
+                        work_re[before + BLOCK + lane] = work_re[lane]
+                        work_im[before + BLOCK + lane] = work_im[lane]
+            if high == blocks:
+                break
+            _fetch(steps, number, high << block_bits, count, bar_re, bar_im, work_re, work_im, after)
+            for j in range(input_count - 1, 0, -1):
+                own, others = np.uintp(j * BLOCK), np.uintp(before + j * BLOCK)
+                total, incoming = np.uintp(pending + j * BLOCK), np.uintp(after)
+                for lane in range(lanes):
+                    a_re, a_im = work_re[incoming + lane], work_im[incoming + lane]
+                    b_re, b_im = work_re[others + lane], work_im[others + lane]
+                    c_re, c_im = work_re[own + lane], work_im[own + lane]
+                    work_re[total + lane] += a_re * b_re - a_im * b_im
+                    work_im[total + lane] += a_re * b_im + a_im * b_re
+                    work_re[incoming + lane] = a_re * c_re - a_im * c_im
+                    work_im[incoming + lane] = a_re * c_im + a_im * c_re
+            total, incoming = np.uintp(pending), np.uintp(after)
+            for lane in range(lanes):
+                work_re[total + lane] += work_re[incoming + lane]
+                work_im[total + lane] += work_im[incoming + lane]
+
+
+@compiled
+def evaluate_networks(
+    steps: Table,
+    inputs: Table,
+    groups: Table,
+    roots: Table,
+    coefficients: npt.NDArray[np.float64],
+    re: Values,
+    im: Values,
+    bar_re: Values,
+    bar_im: Values,
+    results: npt.NDArray[np.float64],
+) -> None:
+    """Evaluate every network of a plan without a batch, and optionally the gradient of a weighted sum of the values.
+
+    Args:
+        steps, inputs, groups, roots: of the plan.
+        coefficients: (networks,) weights of the sum that is differentiated; empty for values only.
+        re, im: flat buffers with the leaf tables filled in.
+        bar_re, bar_im: adjoints, zeroed here; the leaves' part holds the result. Not used for values only.
+        results: (networks,) real parts of the networks' values.
+    """
+    work_re, work_im = np.empty(SCRATCH, dtype=re.dtype), np.empty(SCRATCH, dtype=re.dtype)
+    networks = roots.shape[0]
+    differentiate = coefficients.size > 0
+    # The shared steps (group 0) run first forward, and last backward.
+    for turn in range(networks + 2):
+        group = turn + 1 if 0 < turn <= networks else 0
+        start, stop = groups[group, 0], groups[group, 1]
+        if turn <= networks:
+            forward_sweep(steps, inputs, start, stop, re, im, work_re, work_im)
+        if turn == 0:
+            for entry in range(bar_re.size):
+                bar_re[entry] = 0.0
+                bar_im[entry] = 0.0
+            continue
+        if turn <= networks:
+            root = roots[turn - 1, 0]
+            results[turn - 1] = re[root]
+            if differentiate:
+                for number in range(start, stop):
+                    for entry in range(steps[number, OUTPUT], steps[number, OUTPUT] + steps[number, STORED]):
+                        bar_re[entry] = 0.0
+                        bar_im[entry] = 0.0
+                bar_re[root] += coefficients[turn - 1]
+        if differentiate:
+            backward_sweep(steps, inputs, start, stop, re, im, bar_re, bar_im, work_re, work_im)

@@ -1,0 +1,1 @@
+"""Answers the custom resource of a hybrid job: Create, Update and Delete."""

@@ -1,0 +1,1 @@
+"""The parts that the stacks are made of, one construct a file."""

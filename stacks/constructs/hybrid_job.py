@@ -1,0 +1,86 @@
+"""One launched job: its source archive and inputs as assets, and the custom resource that launches it."""
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from aws_cdk import CustomResource, Duration
+from aws_cdk import aws_s3_assets as s3_assets
+from constructs import Construct
+
+from hybridjobs.model.canonical import canonical_json, spec_hash
+from hybridjobs.model.catalogue import CatalogueEntry
+from hybridjobs.model.images import AssetImage, parse_image
+from hybridjobs.model.inputs import input_files
+from hybridjobs.model.job_spec import launch_document
+from hybridjobs.model.prices import price_of
+from hybridjobs.model.source_archive import build_source_archive
+from stacks.constructs.job_image import JobImage
+
+RESOURCE_TYPE = "Custom::BraketHybridJob"
+# The shape of the properties; Delete and rollback of older stacks bring older ones.
+SPEC_VERSION = "1"
+# A launch takes seconds; CloudFormation's own default would hold a stuck deploy for an hour.
+SERVICE_TIMEOUT = Duration.seconds(300)
+
+
+class HybridJob(Construct):
+    """Launches a job when it is deployed, and again only when its launch document or the stage's run changes.
+
+    CloudFormation turns every property into a string, so the launch document travels as one canonical JSON string.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        entry: CatalogueEntry,
+        run: int,
+        service_token: str,
+        container_assets: Path,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        archive = build_source_archive(entry.source_folder, entry.libraries)
+        channels = input_files(entry.source_folder, entry.spec.inputs)
+        source = self._source_asset(archive.bytes)
+        inputs = {
+            f"{channel}/{file.path}": s3_assets.Asset(self, f"Input-{channel}-{file.path}", path=str(file.file))
+            for channel, files in sorted(channels.items())
+            for file in files
+        }
+        self.assets = (source, *inputs.values())
+        document = launch_document(entry.spec, archive.sha256, channels)
+        price = price_of(entry.spec.instance.type)
+        properties: dict[str, object] = {
+            "SpecVersion": SPEC_VERSION,
+            "SpecHash": spec_hash(document),
+            "Run": str(run),
+            "Spec": canonical_json(document),
+            "Price": canonical_json(asdict(price)) if price else "null",
+            "SourceArchive": source.s3_object_url,
+            "InputFiles": {path: asset.s3_object_url for path, asset in inputs.items()},
+        }
+        image = parse_image(entry.spec.image)
+        if isinstance(image, AssetImage):
+            properties["ImageUri"] = JobImage(self, "Image", image=image, container_assets=container_assets).uri
+        self.resource = CustomResource(
+            self,
+            "Launch",
+            resource_type=RESOURCE_TYPE,
+            service_token=service_token,
+            service_timeout=SERVICE_TIMEOUT,
+            properties=properties,
+        )
+
+    @property
+    def job_name(self) -> str:
+        """The Braket name of the launch, which is the resource's physical id."""
+        return self.resource.ref
+
+    def _source_asset(self, archive: bytes) -> s3_assets.Asset:
+        # The asset copies the file into the cloud assembly at once, so the folder may go again.
+        with tempfile.TemporaryDirectory(prefix="hybridjobs-source-") as folder:
+            file = Path(folder) / "source.tar.gz"
+            file.write_bytes(archive)
+            return s3_assets.Asset(self, "Source", path=str(file))

@@ -1,0 +1,49 @@
+"""A job image built from a Dockerfile of the project and published straight into the stage's repository."""
+
+from pathlib import Path
+
+from aws_cdk import aws_ecr_assets as ecr_assets
+from constructs import Construct
+
+from hybridjobs.model.errors import SpecError
+from hybridjobs.model.images import AssetImage
+
+# Beside the images' folders: what every image copies.
+SHARED_FOLDER = "entrypoint"
+
+
+class JobImage(Construct):
+    """An image asset of `container_assets/<folder>`; `uri` names it by its content hash, which is its tag.
+
+    Braket runs x86-64 images only, so the platform is fixed whatever machine builds. The build context is
+    container_assets with this folder and the entry point that all images share: a change to one image builds no other.
+
+    Raises:
+        SpecError: The folder has no Dockerfile.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, image: AssetImage, container_assets: Path) -> None:
+        super().__init__(scope, construct_id)
+        dockerfile = container_assets / image.folder / "Dockerfile"
+        if not dockerfile.is_file():
+            raise SpecError(
+                f"there is no {dockerfile.relative_to(container_assets.parent)}",
+                key="image",
+                value=f"asset:{image.folder}",
+                remedy="Name a folder of container_assets that holds a Dockerfile",
+            )
+        others = [
+            f"{folder.name}/"
+            for folder in sorted(container_assets.iterdir())
+            if folder.is_dir() and folder.name not in {image.folder, SHARED_FOLDER}
+        ]
+        asset = ecr_assets.DockerImageAsset(
+            self,
+            "Asset",
+            directory=str(container_assets),
+            file=f"{image.folder}/Dockerfile",
+            target=image.target,
+            platform=ecr_assets.Platform.LINUX_AMD64,
+            exclude=[*others, "**/__pycache__", "**/*.pyc", "**/*.md", "**/tests"],
+        )
+        self.uri = asset.image_uri

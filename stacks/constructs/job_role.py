@@ -1,0 +1,146 @@
+"""The role that jobs run with: what an embedded-simulator job touches, and nothing of the managed policy's extras."""
+
+from collections.abc import Sequence
+
+from aws_cdk import Aws, Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from hybridjobs.model.images import EcrImage, parse_image
+from hybridjobs.model.job_spec import JobSpec
+from stacks.constructs.job_bucket import INPUTS_PREFIX, JOBS_PREFIX, SOURCES_PREFIX
+from stacks.constructs.permissions import Permission, allow, deny_quantum_hardware
+from stacks.constructs.private_repository import PULL_ACTIONS
+from stacks.names import job_role_name, repository_name
+
+# Amazon's account of the stock Braket images, the same in every region, and its repositories.
+STOCK_IMAGE_ACCOUNT = "292282985366"
+STOCK_IMAGE_REPOSITORIES = (
+    "amazon-braket-base-jobs",
+    "amazon-braket-cudaq-jobs",
+    "amazon-braket-pytorch-jobs",
+    "amazon-braket-tensorflow-jobs",
+)
+# Where Braket writes the logs of every job of the account, and the one namespace a job may send metrics to.
+JOB_LOG_GROUP = "/aws/braket/jobs"
+METRIC_NAMESPACE = "/aws/braket"
+READABLE_PREFIXES = (SOURCES_PREFIX, INPUTS_PREFIX, JOBS_PREFIX)
+
+
+class JobRole(Construct):
+    """Role for Braket to run jobs with; only this account's jobs may assume it.
+
+    `specs` are the jobs that the stage launches: managed simulators and further image repositories that none of them
+    names are not allowed to any.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, stage_name: str, bucket_arn: str, specs: Sequence[JobSpec]
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.role = iam.Role(
+            self,
+            "Role",
+            path="/service-role/",
+            role_name=job_role_name(stage_name),
+            description=f"Runs the hybrid quantum jobs of stage {stage_name}",
+            assumed_by=iam.ServicePrincipal(
+                "braket.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
+            ),
+        )
+        stack = Stack.of(self)
+        per_job = "Object names hold the job's name or a content hash, which exist only once a job is launched."
+        log_group = stack.format_arn(service="logs", resource=f"log-group:{JOB_LOG_GROUP}")
+        allow(
+            self.role,
+            Permission(
+                sid="ReadSourcesInputsAndCheckpoints",
+                actions=["s3:GetObject"],
+                resources=[f"{bucket_arn}/{prefix}*" for prefix in READABLE_PREFIXES],
+                wildcard_reason=per_job,
+            ),
+            Permission(
+                sid="WriteResultsAndCheckpoints",
+                actions=["s3:PutObject"],
+                resources=[f"{bucket_arn}/{JOBS_PREFIX}*"],
+                wildcard_reason=per_job,
+            ),
+            Permission(
+                sid="ListOwnPrefixes",
+                actions=["s3:ListBucket"],
+                resources=[bucket_arn],
+                conditions={"StringLike": {"s3:prefix": [f"{prefix}*" for prefix in READABLE_PREFIXES]}},
+            ),
+            Permission(
+                sid="LogInToEcr",
+                actions=["ecr:GetAuthorizationToken"],
+                resources=["*"],
+                wildcard_reason="The action has no resource; the repositories are named where images are pulled.",
+            ),
+            Permission(
+                sid="PullJobImages", actions=PULL_ACTIONS, resources=_image_repositories(stack, stage_name, specs)
+            ),
+            Permission(
+                sid="WriteJobLogs",
+                actions=[
+                    "logs:CreateLogGroup",
+                    "logs:CreateLogStream",
+                    "logs:DescribeLogStreams",
+                    "logs:PutLogEvents",
+                ],
+                resources=[log_group, f"{log_group}:*"],
+                wildcard_reason="Braket names a log stream by the job's id, which exists only once a job is launched.",
+            ),
+            Permission(
+                sid="SendJobMetrics",
+                actions=["cloudwatch:PutMetricData"],
+                resources=["*"],
+                conditions={"StringEquals": {"cloudwatch:namespace": METRIC_NAMESPACE}},
+                wildcard_reason="The action has no resource; the condition narrows it to one namespace.",
+            ),
+        )
+        simulators = sorted({spec.device for spec in specs if spec.device.startswith("arn:")})
+        if simulators:
+            allow(self.role, *_use_managed_simulators(stack, simulators))
+        deny_quantum_hardware(self.role)
+
+
+def _image_repositories(stack: Stack, stage_name: str, specs: Sequence[JobSpec]) -> list[str]:
+    own = stack.format_arn(service="ecr", resource="repository", resource_name=repository_name(stage_name))
+    stock = [
+        stack.format_arn(service="ecr", account=STOCK_IMAGE_ACCOUNT, resource="repository", resource_name=name)
+        for name in STOCK_IMAGE_REPOSITORIES
+    ]
+    images = [parse_image(spec.image) for spec in specs]
+    brought = {
+        stack.format_arn(
+            service="ecr",
+            account=image.account,
+            region=image.region,
+            resource="repository",
+            resource_name=image.repository,
+        )
+        for image in images
+        if isinstance(image, EcrImage)
+    }
+    return [own, *stock, *sorted(brought - {own})]
+
+
+def _use_managed_simulators(stack: Stack, devices: Sequence[str]) -> tuple[Permission, ...]:
+    tasks = stack.format_arn(service="braket", resource="quantum-task", resource_name="*")
+    reason = "A task's ARN ends in an id that Braket makes up when the task is created."
+    return (
+        Permission(
+            sid="RunTasksOnManagedSimulators",
+            actions=["braket:CreateQuantumTask"],
+            resources=[*devices, tasks],
+            wildcard_reason=reason,
+        ),
+        Permission(
+            sid="FollowTasks",
+            actions=["braket:CancelQuantumTask", "braket:GetQuantumTask"],
+            resources=[tasks],
+            wildcard_reason=reason,
+        ),
+        Permission(sid="ReadManagedSimulators", actions=["braket:GetDevice"], resources=devices),
+    )

@@ -1,0 +1,39 @@
+"""The long-lived stack of what jobs read, write and leave behind."""
+
+from aws_cdk import Environment, RemovalPolicy, Stack
+from constructs import Construct
+
+from hybridjobs.model.stage import StageSettings
+from stacks import contract
+from stacks.constructs.job_bucket import RECORDS_PREFIX, JobBucket
+from stacks.constructs.launch_ledger import LaunchLedger
+from stacks.names import EMULATED_ACCOUNT, job_bucket_name, stack_name
+
+
+class StorageStack(Stack):
+    """Job bucket, access-log bucket and launch ledger."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, stage: StageSettings, env: Environment) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            stack_name=stack_name(stage.name, construct_id),
+            env=env,
+            description=f"Hybrid quantum jobs, stage {stage.name}: job bucket and launch ledger",
+            termination_protection=stage.removal == "retain",
+        )
+        removal = RemovalPolicy.RETAIN if stage.removal == "retain" else RemovalPolicy.DESTROY
+        storage = JobBucket(
+            self,
+            "JobData",
+            name=job_bucket_name(stage.name),
+            removal=removal,
+            # The embedded cloud deletes a bucket with its objects, and can't run the function that would empty it.
+            empty_on_delete=stage.removal == "destroy" and stage.account != EMULATED_ACCOUNT,
+            keep_records_days=stage.retain_records_days,
+        )
+        ledger = LaunchLedger(self, "Ledger", removal=removal)
+        published = contract.Contract(self, "Contract", stage_name=stage.name)
+        published.publish(contract.JOB_BUCKET, storage.bucket.bucket_name)
+        published.publish(contract.RECORDS_PREFIX, RECORDS_PREFIX)
+        published.publish(contract.LEDGER_TABLE, ledger.table.table_name)

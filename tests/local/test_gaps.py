@@ -1,0 +1,109 @@
+"""Each gap of the emulator is still there without its workaround, and closed with it.
+
+A test of the bare emulator that fails is good news: the workaround is obsolete and can be deleted.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from hybridjobs.local.cloud import LocalCloud
+from hybridjobs.local.environment import aws_environment, client_session, process_environment
+from hybridjobs.local.run_folder import RunFolder
+from tests.local.tiny_cloud import create_function
+
+pytestmark = pytest.mark.xdist_group("gaps")
+
+
+class BareEmulator(LocalCloud):
+    """The part of LocalCloud that makes clients, for the emulator alone."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(Path.cwd())
+        self._port = port
+
+    def client(self, service: str) -> Any:
+        variables = aws_environment(self._port)
+        session: Any = client_session(variables)
+        return session.client(service, endpoint_url=variables["AWS_ENDPOINT_URL"])
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
+    root = tmp_path_factory.mktemp("bare")
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("bare_emulator.py")), str(root)],
+        env=process_environment(RunFolder(root)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    yield BareEmulator(int(process.stdout.readline()))
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
+    with LocalCloud(tmp_path_factory.mktemp("cloud")).session() as cloud:
+        yield cloud
+
+
+def describe_missing_image(cloud: LocalCloud) -> Any:
+    ecr = cloud.client("ecr")
+    ecr.create_repository(repositoryName="amazon-braket-tiny")
+    return ecr.describe_images(repositoryName="amazon-braket-tiny", imageIds=[{"imageTag": "absent"}])
+
+
+def test_the_bare_emulator_describes_an_image_that_is_not_there(bare: LocalCloud) -> None:
+    assert describe_missing_image(bare)["imageDetails"] == []
+
+
+def test_an_image_that_is_not_there_is_refused(cloud: LocalCloud) -> None:
+    with pytest.raises(ClientError) as refusal:
+        describe_missing_image(cloud)
+    assert refusal.value.response["Error"]["Code"] == "ImageNotFoundException"
+    ecr = cloud.client("ecr")
+    ecr.put_image(repositoryName="amazon-braket-tiny", imageTag="present", imageManifest='{"schemaVersion": 2}')
+    found = ecr.describe_images(repositoryName="amazon-braket-tiny", imageIds=[{"imageTag": "present"}])
+    assert [image["imageTags"] for image in found["imageDetails"]] == [["present"]]
+    assert len(ecr.describe_images(repositoryName="amazon-braket-tiny")["imageDetails"]) == 1
+
+
+def stack_events(cloud: LocalCloud) -> list[dict[str, Any]]:
+    """The events of a stack of many quick resources, newest first."""
+    parameter = {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "x"}}
+    client = cloud.client("cloudformation")
+    resources = {f"Parameter{number}": parameter for number in range(50)}
+    client.create_stack(StackName="quick", TemplateBody=json.dumps({"Resources": resources}))
+    client.get_waiter("stack_create_complete").wait(StackName="quick", WaiterConfig={"Delay": 1})
+    pages = client.get_paginator("describe_stack_events").paginate(StackName="quick")
+    return [event for page in pages for event in page["StackEvents"]]
+
+
+def test_the_bare_emulator_gives_several_stack_events_the_same_time(bare: LocalCloud) -> None:
+    times = [event["Timestamp"] for event in stack_events(bare)]
+    assert len(set(times)) < len(times)
+
+
+def test_stack_events_have_the_order_in_which_they_happened(cloud: LocalCloud) -> None:
+    events = stack_events(cloud)
+    times = [event["Timestamp"] for event in events]
+    assert times == sorted(set(times), reverse=True)
+    assert events[0]["ResourceStatus"] == "CREATE_COMPLETE"
+    assert events[-1]["ResourceStatus"] == "CREATE_IN_PROGRESS"
+
+
+def test_the_bare_emulator_has_no_s3_client_for_the_function_that_empties_buckets(bare: LocalCloud) -> None:
+    source = "const s3 = require('@aws-sdk/client-s3'); exports.handle = async () => Object.keys(s3).length;"
+    create_function(bare, "s3-client", source, runtime="nodejs24.x")
+    answer = bare.client("lambda").invoke(FunctionName="s3-client", Payload=b"{}")
+    assert "FunctionError" in answer
+    assert "@aws-sdk/client-s3" in answer["Payload"].read().decode()

@@ -1,0 +1,72 @@
+"""The report's figures: medians without the first iteration, and nothing invented where a record holds nothing."""
+
+import json
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from hybridjobs.report.rows import row
+from hybridjobs.report.table import json_text, table
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    return {
+        "job_name": "qaoa-18-cpu-0123456789",
+        "status": "COMPLETED",
+        "reason": None,
+        "device": "local:pennylane/lightning.qubit",
+        "instance": {"type": "ml.m5.2xlarge", "count": 1, "volume_gb": 30},
+        "results": {
+            "iteration_seconds": [9.0, 1.0, 5.0, 3.0],
+            "iterations": 4,
+            "nodes": 18,
+            "best_cut": 21,
+            "optimum": 21,
+            "diff_method": "adjoint",
+        },
+        "worst_case_usd": 0.4608,
+        "cost_usd": 0.0012,
+    } | changes
+
+
+def drawn(*records: dict[str, Any]) -> str:
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(table([row(one) for one in records]))
+    return capture.get()
+
+
+def test_the_first_iteration_is_left_out_of_the_median() -> None:
+    assert row(record()).seconds_per_iteration == 3.0
+
+
+def test_a_single_iteration_is_shown_and_marked() -> None:
+    single = record(results={"iteration_seconds": [20.7], "iterations": 1, "nodes": 18})
+    assert row(single).seconds_per_iteration == 20.7
+    assert "20.7*" in drawn(single)
+    assert "one iteration ran" in drawn(single)
+
+
+def test_a_failed_job_shows_its_reason_and_no_figures() -> None:
+    failed = record(status="FAILED", reason="AlgorithmError: ValueError: p must be positive", results=None)
+    text = drawn(failed)
+    assert "FAILED" in text
+    assert "p must be positive" in text
+    assert row(failed).seconds_per_iteration is None
+
+
+def test_an_unknown_price_is_called_unknown_and_not_zero() -> None:
+    assert "unknown" in drawn(record(worst_case_usd=None, cost_usd=None))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_instance_count_is_shown_only_above_one(count: int) -> None:
+    shown = row(record(instance={"type": "ml.g6.xlarge", "count": count, "volume_gb": 30})).instance
+    assert shown == ("ml.g6.xlarge" if count == 1 else "3 x ml.g6.xlarge")
+
+
+def test_json_carries_every_column() -> None:
+    document = json.loads(json_text([row(record())]))
+    assert document["rows"][0]["best_cut"] == 21
+    assert document["rows"][0]["cost_usd"] == 0.0012
