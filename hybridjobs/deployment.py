@@ -13,6 +13,7 @@ import boto3
 from boto3.dynamodb.conditions import Key
 from botocore.exceptions import BotoCoreError, ClientError
 
+from hybridjobs.local.environment import client_session
 from hybridjobs.model.errors import ProjectError
 
 OPEN_STATES = frozenset({"PENDING", "STARTING", "STARTED"})
@@ -62,12 +63,7 @@ class Deployment:
         if environment is None:
             session, endpoint_url = boto3.Session(), None
         else:
-            session = boto3.Session(
-                aws_access_key_id=environment["AWS_ACCESS_KEY_ID"],
-                aws_secret_access_key=environment["AWS_SECRET_ACCESS_KEY"],
-                region_name=environment["AWS_REGION"],
-            )
-            endpoint_url = environment["AWS_ENDPOINT_URL"]
+            session, endpoint_url = client_session(environment), environment["AWS_ENDPOINT_URL"]
         prefix = f"/hybrid-jobs/{stage}/"
         try:
             pages = (

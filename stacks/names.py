@@ -9,9 +9,6 @@ import re
 
 from aws_cdk import Aws, Stack
 
-# The account of the embedded cloud; AWS gives it to nobody.
-EMULATED_ACCOUNT = "000000000000"
-
 
 def repository_name(stage_name: str) -> str:
     """Name of the private repository that holds the stage's job images."""

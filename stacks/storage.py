@@ -7,7 +7,7 @@ from hybridjobs.model.stage import StageSettings
 from stacks import contract
 from stacks.constructs.job_bucket import RECORDS_PREFIX, JobBucket
 from stacks.constructs.launch_ledger import LaunchLedger
-from stacks.names import EMULATED_ACCOUNT, job_bucket_name, stack_name
+from stacks.names import job_bucket_name, stack_name
 
 
 class StorageStack(Stack):
@@ -28,8 +28,7 @@ class StorageStack(Stack):
             "JobData",
             name=job_bucket_name(stage.name),
             removal=removal,
-            # The embedded cloud deletes a bucket with its objects, and can't run the function that would empty it.
-            empty_on_delete=stage.removal == "destroy" and stage.account != EMULATED_ACCOUNT,
+            empty_on_delete=stage.removal == "destroy",
             keep_records_days=stage.retain_records_days,
         )
         ledger = LaunchLedger(self, "Ledger", removal=removal)

@@ -14,7 +14,14 @@ from typing import Any
 
 from hybridjobs.local import processes
 from hybridjobs.local.cdk_cli import CdkCli, OnEvent
-from hybridjobs.local.environment import ACCOUNT, REGION, aws_environment, client_session, process_environment
+from hybridjobs.local.environment import (
+    ACCOUNT,
+    REGION,
+    aws_environment,
+    client_session,
+    loopback_without_proxy,
+    process_environment,
+)
 from hybridjobs.local.run_folder import CloudState, RunFolder
 from hybridjobs.model.errors import ProjectError
 
@@ -37,6 +44,7 @@ class LocalCloud:
     def __init__(self, root: Path, daemon: Sequence[str] = _DAEMON) -> None:
         self._folder = RunFolder(root.resolve())
         self._daemon = tuple(daemon)
+        self._process: subprocess.Popen[bytes] | None = None
 
     def running(self) -> bool:
         """Whether the background process lives and both of its listeners are its own."""
@@ -84,7 +92,15 @@ class LocalCloud:
 
     @contextmanager
     def session(self) -> Iterator["LocalCloud"]:
-        """A cloud that lives as long as the block, also when SIGTERM, SIGHUP or an exception ends it."""
+        """A cloud that lives as long as the block, also when SIGTERM, SIGHUP or an exception ends it.
+
+        Raises:
+            LocalCloudError: One runs already, which the end of the block would end; or as for `up`.
+        """
+        if self.running():
+            raise LocalCloudError(
+                f"an embedded cloud runs already in {self._folder.root}. End it first: hybridjobs local down"
+            )
         with _signals_as_exit():
             try:
                 self.up(bound=True)
@@ -101,7 +117,7 @@ class LocalCloud:
             LocalCloudError: No embedded cloud runs in this project.
         """
         state = self._required_state()
-        return aws_environment(state.aws_port, state.braket_url)
+        return aws_environment(state.aws_port, state.braket_url) | loopback_without_proxy(os.environ)
 
     def client(self, service: str) -> Any:
         """A boto3 client of the running cloud, whatever the caller's own AWS settings are."""

@@ -38,6 +38,9 @@ UNSET = (
 _INHERITED = (
     "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "OMP_NUM_THREADS", "PATH", "PYTHONPYCACHEPREFIX", "TZ", "USER",
 )  # fmt: skip
+# How this machine reaches its package registries: a job that brings a requirements.txt installs it.
+_INHERITED_PREFIX = "PIP_"
+_INHERITED_CERTIFICATES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE", "XDG_CONFIG_DIRS")
 
 
 def aws_environment(aws_port: int, braket_url: str | None = None) -> dict[str, str]:
@@ -55,9 +58,16 @@ def aws_environment(aws_port: int, braket_url: str | None = None) -> dict[str, s
         "AWS_REGION": REGION,
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "NO_PROXY": _LOOPBACK,
-        "no_proxy": _LOOPBACK,
     }
+
+
+def loopback_without_proxy(base: Mapping[str, str]) -> dict[str, str]:
+    """The variables that keep loopback away from the proxy that `base` names; none where it names no proxy."""
+    if not any(name.lower() in {"http_proxy", "all_proxy"} for name in base):
+        return {}
+    kept = base.get("no_proxy") or base.get("NO_PROXY")
+    exceptions = f"{kept},{_LOOPBACK}" if kept else _LOOPBACK
+    return {"NO_PROXY": exceptions, "no_proxy": exceptions}
 
 
 def client_session(variables: Mapping[str, str]) -> boto3.Session:
@@ -91,7 +101,11 @@ def process_environment(folder: RunFolder, base: Mapping[str, str] | None = None
             this process's own by default.
     """
     base = os.environ if base is None else base
-    inherited = {name: base[name] for name in _INHERITED if name in base}
+    inherited = {
+        name: value
+        for name, value in base.items()
+        if name in (*_INHERITED, *_INHERITED_CERTIFICATES) or name.startswith(_INHERITED_PREFIX)
+    }
     programs = [str(Path(sys.executable).parent), str(folder.root / "node_modules" / ".bin")]
     home, temporary = str(folder.home), str(folder.temporary)
     return inherited | {

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from contraction.compiled import compiled
+from contraction.compiled import compiled, inlined
 
 MINIMUM_FILL = 0
 MINIMUM_WIDTH = 1
@@ -23,7 +23,7 @@ _SHIFTS = (np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56))
 _NOISE_SHIFT = np.uint64(11)
 
 
-@compiled
+@inlined
 def _count_bits(word: np.uint64) -> np.int64:
     word = word - ((word >> _SHIFTS[0]) & _PAIRS)
     word = (word & _NIBBLES) + ((word >> _SHIFTS[1]) & _NIBBLES)

@@ -156,7 +156,8 @@ class PlanBuilder:
         index_scope = scope & ~(1 << (scope.bit_length() - 1)) if folded else scope
         index_bits = bits - 1 if folded else bits
         masks = [(number, _compress(mask & index_scope, index_scope)) for mask, number in members]
-        inputs = tuple(sorted(masks, key=lambda entry: (-_lowest_high_bit(entry[1]), entry)))
+        batched = any(self._is_batched(number) for number, _ in masks)
+        inputs = tuple(sorted(masks, key=lambda entry: (-_lowest_bit(entry[1], 0 if batched else _BLOCK_BITS), entry)))
         sign = 1
         for number, _ in inputs:
             sign *= self._signs[number]
@@ -164,7 +165,6 @@ class PlanBuilder:
         index_summed = summed - 1 if folds else summed
         output_bits = index_bits - index_summed
         stored = output_bits - 1 if folds and output_bits > 0 else output_bits
-        batched = any(self._is_batched(number) for number, _ in inputs)
         step = _Step(inputs, index_bits, index_summed, folds, sign, halvings, batched, stored)
         return self._intern(step, sign)
 
@@ -313,9 +313,9 @@ def _mask(variables: Iterable[int], position: dict[int, int]) -> int:
     return mask
 
 
-def _lowest_high_bit(mask: int) -> int:
+def _lowest_bit(mask: int, block_bits: int) -> int:
     """How seldom a table's block changes as the joint index runs: its lowest bit above those within a block."""
-    high = mask >> _BLOCK_BITS
+    high = mask >> block_bits
     return (high & -high).bit_length() if high else 64
 
 

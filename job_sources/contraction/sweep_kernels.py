@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from contraction.compiled import compiled
+from contraction.compiled import compiled, inlined
 
 BLOCK_BITS = 6
 BLOCK = 1 << BLOCK_BITS
@@ -45,7 +45,7 @@ COMPRESSION = _compression_table()
 BIT_COUNTS = np.array([int(mask).bit_count() for mask in range(BLOCK)], dtype=np.int64)
 
 
-@compiled
+@inlined
 def compress(index: int, mask: int) -> int:
     """The bits of `index` at the bits of `mask`, moved together."""
     result = 0
@@ -59,7 +59,7 @@ def compress(index: int, mask: int) -> int:
     return result
 
 
-@compiled
+@inlined
 def _load(re: Values, im: Values, base: int, low_mask: int, count: int, to_re: Values, to_im: Values, row: int) -> None:
     """Copy the block of a table at `base` to `row` of the scratch arrays."""
     source, target, lanes = np.uintp(base), np.uintp(row), np.uintp(count)
@@ -74,7 +74,7 @@ def _load(re: Values, im: Values, base: int, low_mask: int, count: int, to_re: V
             to_im[target + lane] = im[entry]
 
 
-@compiled
+@inlined
 def _multiply(
     a_re: Values, a_im: Values, a: int, b_re: Values, b_im: Values, b: int, count: int, c_re: Values, c_im: Values, c: int
 ) -> None:
@@ -87,7 +87,7 @@ def _multiply(
         c_im[target + lane] = x_re * y_im + x_im * y_re
 
 
-@compiled
+@inlined
 def _output_entry(steps: Table, step: int, index: int) -> tuple[int, float, int]:
     """Where a joint index lands in a step's output, with what weight, and which way the following ones lie."""
     output_bits = steps[step, BITS] - steps[step, SUMMED]
@@ -149,7 +149,7 @@ def forward_sweep(
             _store(steps, number, high << block_bits, count, work_re, work_im, row, re, im)
 
 
-@compiled
+@inlined
 def _store(
     steps: Table, step: int, index: int, count: int, work_re: Values, work_im: Values, row: int, re: Values, im: Values
 ) -> None:
@@ -173,7 +173,7 @@ def _store(
             im[first + lane] += weight * work_im[source + lane]
 
 
-@compiled
+@inlined
 def _fetch(
     steps: Table, step: int, index: int, count: int, re: Values, im: Values, work_re: Values, work_im: Values, row: int
 ) -> None:
@@ -197,7 +197,7 @@ def _fetch(
             work_im[target + lane] = weight * im[first + lane]
 
 
-@compiled
+@inlined
 def _add(re: Values, im: Values, base: int, low_mask: int, count: int, work_re: Values, work_im: Values, row: int) -> None:
     """Add a row of the scratch arrays to the entries that a block was loaded from."""
     source, target, lanes = np.uintp(row), np.uintp(base), np.uintp(count)

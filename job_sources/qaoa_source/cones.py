@@ -80,7 +80,9 @@ class Cones:
             fresh = beyond
         return self._fold(measured, mixers, links, fresh)
 
-    def _fold(self, measured: tuple[int, ...], mixers: dict[int, int], links: dict[int, int], boundary: set[int]) -> Cone:
+    def _fold(
+        self, measured: tuple[int, ...], mixers: dict[int, int], links: dict[int, int], boundary: set[int]
+    ) -> Cone:
         hanging: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for node in sorted(boundary):
             inner = [(index, neighbour) for index, neighbour in self._incident[node] if neighbour in mixers]

@@ -5,6 +5,8 @@ An exception ends the job as failed with its message as the reason; none is turn
 
 import dataclasses
 import os
+import resource
+import statistics
 import time
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,10 @@ from braket.jobs import get_hyperparameters, get_input_data_dir, get_job_device_
 from braket.jobs.metrics import log_metric
 from numpy.typing import NDArray
 
-from qaoa_source import checkpoints, cuts
-from qaoa_source.ansatz import whole_circuit
-from qaoa_source.devices import DeviceRequest, check_method, open_device, parse_device, versions
-from qaoa_source.evaluation import AdjointMethod, GradientMethod, InterfaceMethod, Objective, ParameterShiftMethod
+from qaoa_source import checkpoints
+from qaoa_source.answer import best_cut, threads
+from qaoa_source.cost import CostModel, choose
+from qaoa_source.devices import check_method, parse_device, versions
 from qaoa_source.graph_files import read_channel
 from qaoa_source.hyperparameters import HyperparameterError, Hyperparameters, parse_hyperparameters
 from qaoa_source.optimise import OPTIMIZERS
@@ -32,7 +34,10 @@ def main() -> None:
     request = parse_device(get_job_device_arn())
     check_method(request, settings)
     problem = find_problem(settings)
-    run = Run(problem, settings, request)
+    begun = time.perf_counter()
+    model = choose(problem, settings, request)
+    print(f"{problem.nodes} nodes, {len(problem.edges)} edges on {request.text}; {model.plan.reason}", flush=True)
+    run = Run(model, time.perf_counter() - begun)
     parameters = run.optimise()
     save_job_result(run.result(parameters))
 
@@ -62,53 +67,26 @@ def find_problem(settings: Hyperparameters) -> MaxCutProblem:
 class Run:
     """One optimisation with its record of evaluations."""
 
-    def __init__(self, problem: MaxCutProblem, settings: Hyperparameters, request: DeviceRequest) -> None:
-        self._problem = problem
-        self._settings = settings
-        self._request = request
-        self._circuits = (whole_circuit(problem, settings.p),)
-        self._origin = checkpoints.origin(problem, settings)
-        self._recorded = checkpoints.load(self._origin, settings.copy_checkpoints_from_job)
-        self._resumed_from = min(len(self._recorded), settings.num_iterations)
+    def __init__(self, model: CostModel, setup_seconds: float) -> None:
+        self._model = model
+        self._setup_seconds = setup_seconds
+        self._origin = checkpoints.origin(model.problem, model.settings)
+        recorded = checkpoints.load(self._origin, model.settings.copy_checkpoints_from_job)
+        self._recorded = recorded[: model.settings.num_iterations]
+        self._resumed_from = len(self._recorded)
         self._done = 0
-        self._device = self._open(0)
-        self._objective = self._objective_on(self._device)
+        self._objective = model.objective(0)
 
     def optimise(self) -> NDArray[np.float64]:
-        """Returns the parameters that the optimiser ends with."""
-        optimizer = OPTIMIZERS[self._settings.optimizer]
-        parameters = optimizer(self._evaluate, self._settings.start(), self._settings)
-        self._recorded = self._recorded[: self._done]
-        return parameters
-
-    def _open(self, draw: int) -> Any:
-        """A device whose measurements follow from the seed and the number of the evaluation alone."""
-        seed = int(np.random.SeedSequence((self._settings.seed, draw)).generate_state(1)[0])
-        return open_device(self._request, self._settings, wires=self._problem.nodes, seed=seed)
-
-    def _objective_on(self, device: Any) -> Objective:
-        settings = self._settings
-        method: GradientMethod
-        if settings.interface != "auto":
-            method = InterfaceMethod(device, settings.interface, settings.diff_method, settings.shots)
-        elif settings.diff_method == "adjoint":
-            method = AdjointMethod(device)
-        else:
-            method = ParameterShiftMethod(device, settings.shots)
-        return Objective(self._problem, self._circuits, device, method, settings.shots)
+        """Returns the parameters that the optimiser ends with, shape (2, p)."""
+        settings = self._model.settings
+        return OPTIMIZERS[settings.optimizer](self._evaluate, settings.start(), settings)
 
     def _evaluate(self, parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         if self._done < len(self._recorded):
-            evaluation = self._recorded[self._done]
-            if not np.array_equal(parameters, evaluation.params):
-                raise checkpoints.CheckpointError(
-                    f"iteration {self._done} of the checkpoint is at other parameters than this job reaches: it was "
-                    "made by another version of the job or its libraries. Remove it to start anew."
-                )
-            self._done += 1
-            return evaluation.cost, np.array(evaluation.gradient)
-        if self._settings.shots is not None:
-            self._objective = self._objective_on(self._open(self._done))
+            return self._replay(parameters)
+        if self._model.settings.shots is not None:
+            self._objective = self._model.objective(self._done)
         begun = time.perf_counter()
         cost, gradient = self._objective.value_and_gradient(parameters)
         seconds = time.perf_counter() - begun
@@ -119,51 +97,59 @@ class Run:
         checkpoints.save(self._recorded, self._origin)
         return cost, gradient
 
+    def _replay(self, parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        evaluation = self._recorded[self._done]
+        if not np.array_equal(parameters, evaluation.params):
+            raise checkpoints.CheckpointError(
+                f"iteration {self._done} of the checkpoint is at other parameters than this job reaches: it was "
+                "made by another version of the job or its libraries. Remove it to start anew."
+            )
+        self._done += 1
+        return evaluation.cost, np.array(evaluation.gradient)
+
     def result(self, parameters: NDArray[np.float64]) -> dict[str, Any]:
         """What results.json holds: plain JSON values only."""
-        problem, settings = self._problem, self._settings
+        model, settings, problem = self._model, self._model.settings, self._model.problem
+        draw = settings.num_iterations
         if settings.shots is not None:
-            self._objective = self._objective_on(self._open(settings.num_iterations))
+            self._objective = model.objective(draw)
         cost = self._objective.value(parameters)
         log_metric("Cost", cost, iteration_number=self._done)
-        sampler = self._open(settings.num_iterations + 1)
-        state = cuts.SampledState(self._circuits[0], tuple(range(problem.nodes)))
-        best = cuts.best_of(problem, cuts.sample(problem, [state], parameters, sampler, settings.cut_samples))
-        optimum = cuts.optimum(problem)
-        generator = np.random.default_rng(settings.seed)
-        control = cuts.classical_control(problem, settings.cut_samples, generator)
+        found = best_cut(model, parameters, draw + 1)
+        seconds = [evaluation.seconds for evaluation in self._recorded]
         return {
             "cost": cost,
             "costs": [evaluation.cost for evaluation in self._recorded],
             "params": parameters.tolist(),
-            "iteration_seconds": [evaluation.seconds for evaluation in self._recorded],
-            "iterations": len(self._recorded),
+            "iterations": len(seconds),
+            "iteration_seconds": seconds,
+            "first_iteration_seconds": seconds[0],
+            "median_iteration_seconds": statistics.median(seconds[1:]) if len(seconds) > 1 else None,
+            "setup_seconds": self._setup_seconds,
             "resumed_from_iteration": self._resumed_from,
             "nodes": problem.nodes,
             "edges": len(problem.edges),
             "node_labels": list(problem.labels),
             "p": settings.p,
             "diff_method": settings.diff_method,
-            "device": self._request.text,
-            "device_name": self._device.name,
-            "best_cut": _plain(best.value),
-            "best_partition": best.partition,
-            "best_cut_method": f"best of {settings.cut_samples} samples of the final state",
-            "optimum": None if optimum is None else _plain(optimum),
-            "cut_upper_bound": _plain(cuts.upper_bound(problem) if optimum is None else optimum),
-            "approximation_ratio": None if not optimum else -cost / optimum,
-            "best_cut_ratio": None if not optimum else best.value / optimum,
-            "classical_control": {name: _plain(value) for name, value in control.items()},
-            "versions": versions(self._request),
-            "threads": os.environ.get("OMP_NUM_THREADS"),
+            "reduction": model.plan.reduction,
+            "reduction_reason": model.plan.reason,
+            "reduction_work": dict(model.plan.compared),
+            "circuits": len(model.plan.circuits),
+            "circuit_executions": model.circuit_executions,
+            "qubits": model.plan.wires,
+            "device": model.request.text,
+            "device_name": self._objective.device.name,
+            "gpu": None if model.gpu is None else model.gpu.name,
+            **found,
+            "approximation_ratio": -cost / found["optimum"] if found["optimum"] else None,
+            "memory_estimate_bytes": model.need.total,
+            "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "versions": versions(model.request),
+            "threads": threads(),
             "seed": settings.seed,
             "settings": dataclasses.asdict(settings),
         }
-
-
-def _plain(value: float) -> float | int:
-    """A whole number as int, so that the cut of an unweighted graph reads 21 and not 21.0."""
-    return int(value) if float(value).is_integer() else float(value)
 
 
 if __name__ == "__main__":

@@ -64,8 +64,8 @@ def _light_cone(problem: MaxCutProblem, p: int) -> Plan:
     single = [cones.cone((index,)) for index in range(len(problem.edges))]
     if max(cone.wires for cone in single) > HOPELESS_WIRES:
         # Comparing and joining the cones of a dense graph takes long and would not bring it into reach.
-        circuits = [cones.circuit(cone) for cone in single]
-        return Plan("light-cone", tuple(circuits), "one causal cone an edge")
+        whole = tuple(cones.circuit(cones.cone(edges)) for edges in component_edges(problem))
+        return Plan("light-cone", whole, f"causal cones of more than {HOPELESS_WIRES} qubits, joined, as asked")
     alike = cones.same_structure(single)
     represented = {members[0]: tuple(members) for members in alike}
     groups = _merge(cones, [single[members[0]] for members in alike])

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 # Half-way, by ratio, between a duration in seconds and the same in milliseconds.
 _MILLISECONDS_ABOVE = 1000**0.5
+_SHORTEST_SECONDS = 10.0
 
 
 def billable_seconds(billable: int | None, started_at: datetime | None, ended_at: datetime | None) -> float | None:
@@ -16,7 +17,7 @@ def billable_seconds(billable: int | None, started_at: datetime | None, ended_at
 
     Braket's API doesn't state the unit. A job is billed for about as long as it has run, so the duration is held
     against endedAt - startedAt: a figure more than about 32 times the seconds of the run is in milliseconds. Runs
-    below one second count as one, since both times may be rounded to it.
+    below ten seconds count as ten: their times are rounded, and the least that is billed may be longer than the run.
 
     Returns:
         None if Braket states no duration; the figure as seconds if it states no times to compare with.
@@ -25,7 +26,7 @@ def billable_seconds(billable: int | None, started_at: datetime | None, ended_at
         return None
     if started_at is None or ended_at is None:
         return float(billable)
-    elapsed = max((ended_at - started_at).total_seconds(), 1.0)
+    elapsed = max((ended_at - started_at).total_seconds(), _SHORTEST_SECONDS)
     return billable / 1000 if billable / elapsed > _MILLISECONDS_ABOVE else float(billable)
 
 

@@ -89,11 +89,6 @@ def test_a_stage_that_destroys_empties_what_aws_would_not_delete(empty: Synthesi
     assert emptied == set(empty.resources("Storage", "AWS::S3::Bucket"))
 
 
-def test_the_embedded_cloud_needs_no_function_that_empties_buckets(local: Synthesised) -> None:
-    assert not [name for _, name, each in local.everything() if each["Type"] == "Custom::S3AutoDeleteObjects"]
-    assert not local.resources("Storage", "AWS::Lambda::Function")
-
-
 def test_statements_of_bucket_policies_name_their_bucket(kept: Synthesised) -> None:
     for policy in kept.resources("Storage", "AWS::S3::BucketPolicy").values():
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]:

@@ -1,4 +1,4 @@
-"""The real CDK CLI deploys, compares and destroys in an embedded cloud, reports each step, and leaves nothing behind."""
+"""The real CDK CLI deploys, compares and destroys in an embedded cloud, reports each step, leaves nothing behind."""
 
 import json
 from collections.abc import Iterator
@@ -48,17 +48,19 @@ app.synth()
 """
 
 
+def write_app(folder: Path, source: str) -> Path:
+    folder.mkdir()
+    (folder / "app.py").write_text(source)
+    (folder / "cdk.json").write_text(json.dumps({"app": "python3 app.py"}))
+    return folder
+
+
 class World:
     """A tiny project with its embedded cloud, and what the caller's own folders hold."""
 
     def __init__(self, cloud: LocalCloud, app: Path) -> None:
         self.cloud = cloud
         self.app = app
-
-    def deploy(self, stage: str = "local") -> list[DeployEvent]:
-        events: list[DeployEvent] = []
-        self.cloud.deploy(stage, on_event=events.append, app=self.app)
-        return events
 
     def bucket(self) -> str:
         return str(self.cloud.client("ssm").get_parameter(Name="/tiny/local/bucket")["Parameter"]["Value"])
@@ -71,10 +73,7 @@ class World:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     root = tiny_project(tmp_path_factory.mktemp("project"))
-    app = root / "tiny"
-    app.mkdir()
-    (app / "app.py").write_text(_APP)
-    (app / "cdk.json").write_text(json.dumps({"app": "python3 app.py"}))
+    app = write_app(root / "tiny", _APP)
     own = tmp_path_factory.mktemp("own")
     before = sorted(path for path in root.rglob("*") if "__pycache__" not in path.parts)
     with pytest.MonkeyPatch.context() as patch:
@@ -90,7 +89,8 @@ pytestmark = [pytest.mark.end_to_end, pytest.mark.xdist_group("cdk_cli"), pytest
 
 
 def test_a_deployment_reports_each_resource_in_the_order_in_which_it_happened(world: World) -> None:
-    events = world.deploy()
+    events: list[DeployEvent] = []
+    world.cloud.deploy(on_event=events.append, app=world.app)
     assert world.stacks() == {"CDKToolkit", "Tiny-local-Storage", "Tiny-local-Jobs"}
     bucket = [event.status for event in events if event.resource == "Storage/Bucket"]
     assert bucket == ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]
@@ -114,10 +114,11 @@ def test_a_job_event_of_the_endpoint_reaches_the_function_of_a_rule(world: World
     assert (event["account"], event["region"], event["resources"]) == ("000000000000", "us-east-1", [arn])
 
 
-def test_a_failing_app_is_an_error_with_its_own_words(world: World) -> None:
+def test_a_failing_app_is_an_error_with_its_own_words(world: World, tmp_path: Path) -> None:
     before = world.stacks()
+    app = write_app(tmp_path / "failing", "import sys\nsys.exit('stages/local.toml: launch: no such job')\n")
     with pytest.raises(CdkCliError, match="no such job"):
-        world.deploy("broken")
+        world.cloud.deploy(app=app)
     assert world.stacks() == before
 
 

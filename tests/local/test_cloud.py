@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -57,6 +58,22 @@ def test_starting_a_running_cloud_changes_nothing(cloud: LocalCloud, tmp_path: P
     assert LocalCloud(tmp_path).environment() == environment
 
 
+def test_a_session_does_not_take_over_a_running_cloud(cloud: LocalCloud, tmp_path: Path) -> None:
+    with pytest.raises(LocalCloudError, match="hybridjobs local down"), LocalCloud(tmp_path).session():
+        pass
+    assert cloud.running()
+
+
+def test_two_starts_at_once_make_one_cloud(tmp_path: Path) -> None:
+    try:
+        with ThreadPoolExecutor() as pool:
+            for start in [pool.submit(LocalCloud(tmp_path).up) for _ in range(3)]:
+                start.result()
+        assert [each.pid for each in processes.started_by(tmp_path / ".hybridjobs")] == [daemon(tmp_path).pid]
+    finally:
+        LocalCloud(tmp_path).down()
+
+
 def test_the_callers_own_aws_settings_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "no-such-profile")
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
@@ -67,6 +84,7 @@ def test_the_callers_own_aws_settings_do_not_matter(tmp_path: Path, monkeypatch:
         cloud.client("s3").create_bucket(Bucket="amazon-braket-tiny")
         create_function(cloud, "echo", _ECHO)
         seen = invoke(cloud, "echo")
+        assert cloud.environment()["NO_PROXY"].endswith("127.0.0.1,localhost")
     assert not {"AWS_PROFILE", "AWS_ENDPOINT_URL_S3", "HTTP_PROXY", "AUTH"} & seen.keys()
 
 

@@ -145,7 +145,10 @@ def ended(job: Job, outcome: Outcome, moment: datetime) -> Job:
         return _ended(job, "CANCELLED", moment, "The job was cancelled.")
     if _exceeded(job):
         limit = job.maximum_runtime_seconds
-        return _failed(job, f"MAX_RUNTIME_EXCEEDED: the job ran longer than maxRuntimeInSeconds = {limit}", moment)
+        # What the runner says tells a program that still computed from one that had returned and left a child behind.
+        detail = f"; {outcome.failure_reason}" if outcome.failure_reason else ""
+        reason = f"MAX_RUNTIME_EXCEEDED: the job ran longer than maxRuntimeInSeconds = {limit}{detail}"
+        return _failed(job, reason, moment)
     if outcome.failure_reason is not None:
         return _failed(job, outcome.failure_reason, moment)
     return _ended(started(job, moment), "COMPLETED", moment, "The job completed.")

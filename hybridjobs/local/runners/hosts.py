@@ -20,15 +20,15 @@ from hybridjobs.local.runners import supervisor
 from hybridjobs.local.runners.base import JobRun
 from hybridjobs.local.runners.contract import (
     PROGRAM,
-    HostLayout,
-    HostResources,
     container_environment,
+    host_names,
     user_arguments,
     write_configuration,
 )
 from hybridjobs.local.runners.failures import ClientFaultError, HostEnd
+from hybridjobs.local.runners.job import HostPlan
 from hybridjobs.local.runners.logs import LONGEST_EVENT_BYTES, LogStream
-from hybridjobs.local.runners.machine import with_own_host_names
+from hybridjobs.local.runners.machine import namespace_command, with_own_host_names
 from hybridjobs.local.runners.python_overlay import create_python
 
 _LONGEST_FAILURE_BYTES = 64 * 1024
@@ -40,16 +40,6 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 _INHERITED_PREFIX = "PIP_"
 # MARKER makes the job's processes findable by whoever started the embedded cloud.
 _INHERITED = (MARKER, "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
-
-
-@dataclass(frozen=True)
-class HostPlan:
-    """What one host needs to start; `more_environment` holds variables beyond the contract."""
-
-    name: str
-    layout: HostLayout
-    resources: HostResources
-    more_environment: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -87,6 +77,13 @@ def clean_environment(run: JobRun, plan: HostPlan, python: Path, temporary: Path
     }
 
 
+def _write_names(names: Sequence[str], file: Path) -> Path:
+    """Write an /etc/hosts in which every host of the job is this machine, beside what this machine's own says."""
+    known = Path("/etc/hosts").read_text(encoding="utf-8") if Path("/etc/hosts").exists() else ""
+    file.write_text(f"{known.rstrip()}\n127.0.0.1 {' '.join(names)}\n", encoding="utf-8")
+    return file
+
+
 def end_processes_marked(ml_root: Path) -> None:
     """Kill every process whose environment names this host's folder: the net below a supervisor that was killed."""
     for _ in range(20):
@@ -105,7 +102,15 @@ def end_processes_marked(ml_root: Path) -> None:
 class Host:
     """A prepared host: `start` runs the entry point, `ended` is called with its end, `stop` ends all of it."""
 
-    def __init__(self, run: JobRun, plan: HostPlan, log: LogStream, grace_seconds: float) -> None:
+    def __init__(
+        self,
+        run: JobRun,
+        plan: HostPlan,
+        log: LogStream,
+        grace_seconds: float,
+        python: Path,
+        entry_point_script: Path,
+    ) -> None:
         self.plan = plan
         self.running_when_stopped: Sequence[str] = ()
         self._run = run
@@ -116,10 +121,12 @@ class Host:
         self._lock = threading.Lock()
         self._stopped = False
         self._over = threading.Event()
-        self._python = Path(sys.executable)
+        self._python = python  # the one whose packages the job sees; its own, once it is prepared
+        self._entry_point_script = entry_point_script
+        self._names_file: Path | None = None
         self._short_temporary = plan.layout.temporary
 
-    def prepare(self, python: Path, entry_point_script: Path) -> None:
+    def prepare(self) -> None:
         """Make the folders, the configuration files, the interpreter and the entry point program."""
         layout = self.plan.layout
         layout.create()
@@ -127,17 +134,20 @@ class Host:
         if len(str(layout.temporary)) > _LONGEST_TEMPORARY_PATH:
             self._short_temporary = Path(tempfile.mkdtemp(prefix="job-")) / "t"
             self._short_temporary.symlink_to(layout.temporary)
-        self._python = create_python(python, layout.root / "python")
-        shutil.copyfile(entry_point_script, layout.code / PROGRAM)
+        self._python = create_python(self._python, layout.root / "python")
+        shutil.copyfile(self._entry_point_script, layout.code / PROGRAM)
+        names = host_names(self._run.request)
+        if len(names) > 1 and namespace_command():
+            self._names_file = _write_names(names, layout.root / "hosts")
 
-    def start(self, names_file: Path | None, ended: Callable[[HostEnd], None]) -> None:
-        """Start the entry point; with `names_file`, in a namespace in which it is /etc/hosts."""
+    def start(self, ended: Callable[[HostEnd], None]) -> None:
+        """Start the entry point; one of several hosts in a namespace in which their names resolve."""
         layout = self.plan.layout
         arguments = user_arguments(self._run.request)
         program = [str(self._python), str(layout.code / PROGRAM), *arguments]
         self._announce(program)
-        if names_file is not None:
-            program = with_own_host_names(names_file, program)
+        if self._names_file is not None:
+            program = with_own_host_names(self._names_file, program)
         command = [sys.executable, "-I", str(Path(supervisor.__file__)), str(self._report), str(self._grace), *program]
         environment = clean_environment(self._run, self.plan, self._python, self._short_temporary)
         with self._lock:

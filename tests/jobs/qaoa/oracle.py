@@ -1,5 +1,6 @@
 """An independent reference: QAOA's state vector, cost and distribution, written with numpy alone."""
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from qaoa_source.problem import MaxCutProblem, problem_from_edges
 
 
+@functools.lru_cache(maxsize=8)
 def cut_of_every_bit_string(problem: MaxCutProblem) -> NDArray[np.float64]:
     """Entry z is the cut of the bit string whose bit k (from the left) is node k's side."""
     index = np.arange(2**problem.nodes)
@@ -50,6 +52,13 @@ def central_differences(
             shift[index] = distance * step
             gradient[index] += factor * (function(parameters + shift) - function(parameters - shift)) / step
     return gradient
+
+
+def slope(problem: MaxCutProblem, parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    """The derivative of the cost along a direction with a part of every parameter, and that direction."""
+    direction = np.cos(1.7 * np.arange(parameters.size) + 0.3).reshape(parameters.shape)
+    along = central_differences(lambda at: cost(problem, parameters + at[0] * direction), np.zeros(1))
+    return float(along[0]), direction
 
 
 def _graph(nodes: int, present: list[bool], weights: list[float]) -> MaxCutProblem:

@@ -21,10 +21,11 @@ import psutil
 import pytest
 
 from hybridjobs.local.runners.base import JobRun, Outcome, Phase
+from hybridjobs.local.runners.job import HostedJob, JobSettings
 from hybridjobs.local.runners.machine import free_port
-from hybridjobs.local.runners.process import ProcessJob, ProcessRunner, ProcessSettings
+from hybridjobs.local.runners.process import ProcessRunner
 
-QUICK = ProcessSettings(watch_seconds=0.2, grace_seconds=2.0, log_seconds=0.05)
+QUICK = JobSettings(watch_seconds=0.2, grace_seconds=2.0, log_seconds=0.05)
 BUCKET = "amazon-braket-runner-test"
 
 
@@ -66,9 +67,10 @@ class Workbench:
     environment: Mapping[str, str]
     s3: Any
     logs: Any
-    settings: ProcessSettings = QUICK
+    settings: JobSettings = QUICK
     phases: list[Phase] = field(default_factory=list)
-    jobs: list[ProcessJob] = field(default_factory=list)
+    runners: dict[JobSettings, ProcessRunner] = field(default_factory=dict)
+    jobs: list[HostedJob] = field(default_factory=list)
 
     def run(self, files: Mapping[str, str | bytes] | bytes, entry_point: str = "job.main", **changes: Any) -> JobRun:
         name = f"job-{uuid.uuid4().hex[:8]}"
@@ -92,13 +94,15 @@ class Workbench:
         arn = f"arn:aws:braket:us-east-1:000000000000:job/{job_id}"
         return JobRun(name, job_id, arn, request, self.folder / name, self.environment)
 
-    def start(self, run: JobRun, settings: ProcessSettings | None = None) -> ProcessJob:
+    def start(self, run: JobRun, settings: JobSettings | None = None) -> HostedJob:
         self.phases = []
-        job = ProcessRunner(settings=settings or self.settings).start(run, self.phases.append)
+        wanted = settings or self.settings
+        runner = self.runners.setdefault(wanted, ProcessRunner(settings=wanted))
+        job = runner.start(run, self.phases.append)
         self.jobs.append(job)
         return job
 
-    def finish(self, run: JobRun, job: ProcessJob) -> Ended:
+    def finish(self, run: JobRun, job: HostedJob) -> Ended:
         outcome = job.wait()
         file = run.folder / "logs" / "algo-1.log"
         return Ended(run, outcome, self.phases, file.read_text() if file.exists() else "")

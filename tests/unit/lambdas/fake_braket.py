@@ -54,6 +54,7 @@ class FakeBraket:
 
     now: Callable[[], datetime]
     region: str = "us-east-1"
+    number: int = 0
     max_concurrent_jobs: int = 1000
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     tokens: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -135,7 +136,7 @@ class FakeBraket:
         alike = sum(job["instanceConfig"]["instanceType"] == instance_type for job in living)
         if alike >= self.quota_of.get(instance_type, 1000):
             raise RefusedError("ServiceQuotaExceededException", f"too many {instance_type}")
-        arn = f"arn:aws:braket:{self.region}:000000000000:job/{len(self.jobs):08d}-0000-0000-0000-000000000000"
+        arn = f"arn:aws:braket:{self.region}:000000000000:job/{len(self.jobs):08d}-0000-0000-0000-{self.number:012d}"
         self.jobs[arn] = {
             **{key: value for key, value in body.items() if key != "clientToken"},
             "jobArn": arn,

@@ -154,10 +154,9 @@ class Stage:
         self, clients: StageClients, *, max_concurrent_jobs: int = 3, in_memory: bool = False, **settings: Any
     ) -> None:
         self.clock = HandClock()
-        self.braket = FakeBraket(now=self.clock.now)
-        self.clients = clients
-        clients.fake = self.braket
         clients.stages += 1
+        self.braket = clients.fake = FakeBraket(now=self.clock.now, number=clients.stages)
+        self.clients = clients
         self.plan = clients.plan = Plan()
         self.bucket = f"amazon-braket-hybrid-jobs-local-{clients.stages}"
         self.table = f"ledger-{clients.stages}"
@@ -280,7 +279,11 @@ class Stage:
             "dataFormat": "plaintext",
         }
         files = {**(first or {}), "results.json": json.dumps(document).encode()}
-        self.clients.s3.put_object(Bucket=self.bucket, Key=f"jobs/{name}/data/output/model.tar.gz", Body=tar_gz(files))
+        key = f"jobs/{name}/data/output/model.tar.gz"
+        if isinstance(self.services, MemoryServices):
+            self.memory.objects[key] = tar_gz(files)
+        else:
+            self.clients.s3.put_object(Bucket=self.bucket, Key=key, Body=tar_gz(files))
 
 
 def tar_gz(files: dict[str, bytes]) -> bytes:

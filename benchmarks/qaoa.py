@@ -1,0 +1,244 @@
+"""The QAOA job against the published example's way of writing it, on the same device in the same run.
+
+    .venv/bin/python benchmarks/qaoa.py [--nodes 18,20,22,24] [--repeats 3] [--variants example,none,auto] [--json]
+
+One iteration is the cost and its gradient at given parameters, p = 2, on networkx.gnm_random_graph(n, 1.5 n, seed=1967),
+exact, float64, one thread. `example` is the published logic written anew: the library's maxcut Hamiltonian, cost layer
+and mixer layer, QNode with its default gradient, on lightning.qubit; the others are the job's reductions. Every variant
+is a process of its own that stays for the whole run; the variants take turns, and their first iteration isn't counted.
+
+`seconds` is the median of an iteration, `spread` the range over the median, `ratio` the example's median over the
+variant's, `peak_rss_mb` the most memory (10**6 bytes) the variant's process ever held, `difference` the largest absolute
+deviation of cost and gradient from the first variant, `bound` the seconds that one read-and-write sweep of the whole
+state a layer a state would take (6 p 16 2^n bytes) at the memory bandwidth measured in this run.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+WORK = "--work"
+EXAMPLE = "example"
+VARIANTS = (EXAMPLE, "none", "symmetry", "light-cone", "auto")
+LAYERS = 2
+SEED = 1967
+PARAMETERS = ((0.43, 0.71), (0.52, 0.24))
+ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+BANDWIDTH_BYTES = 2**28
+
+Iterate = Callable[[], tuple[float, list[float]]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the result; the module's docstring says what the figures mean."""
+
+    name: str
+    nodes: int
+    edges: int
+    seconds: float
+    spread: float
+    ratio: float | None
+    peak_rss_mb: float
+    difference: float
+    bound: float
+
+
+def graph_of(nodes: int) -> "nx.Graph[int]":
+    """The benchmark's graph of this many nodes."""
+    return nx.gnm_random_graph(nodes, nodes * 3 // 2 if nodes != 18 else 24, seed=SEED)
+
+
+def example(nodes: int) -> Iterate:
+    """The published example's logic."""
+    import pennylane as qml  # noqa: PLC0415 - only workers load the simulators
+
+    cost_hamiltonian, mixer_hamiltonian = qml.qaoa.maxcut(graph_of(nodes))
+    device = qml.device("lightning.qubit", wires=nodes)
+
+    @qml.qnode(device)
+    def cost(parameters: object) -> object:
+        for wire in range(nodes):
+            qml.Hadamard(wires=wire)
+        qml.layer(layer, LAYERS, parameters[0], parameters[1])  # type: ignore[index]
+        return qml.expval(cost_hamiltonian)
+
+    def layer(gamma: object, alpha: object) -> None:
+        qml.qaoa.cost_layer(gamma, cost_hamiltonian)
+        qml.qaoa.mixer_layer(alpha, mixer_hamiltonian)
+
+    gradient = qml.grad(cost)
+    parameters = qml.numpy.array(PARAMETERS, requires_grad=True)
+
+    def iterate() -> tuple[float, list[float]]:
+        derivatives = gradient(parameters)
+        return float(gradient.forward), np.ravel(derivatives).tolist()
+
+    return iterate
+
+
+def job(nodes: int, reduction: str) -> Iterate:
+    """The job's own code."""
+    sys.path.insert(0, str(ROOT / "job_sources"))
+    from qaoa_source.cost import choose  # noqa: PLC0415
+    from qaoa_source.devices import parse_device  # noqa: PLC0415
+    from qaoa_source.hyperparameters import Hyperparameters  # noqa: PLC0415
+    from qaoa_source.problem import random_problem  # noqa: PLC0415
+
+    settings = Hyperparameters(p=LAYERS, reduction=reduction)
+    problem = random_problem(nodes, graph_of(nodes).number_of_edges(), SEED)
+    objective = choose(problem, settings, parse_device("local:pennylane/lightning.qubit")).objective(0)
+    parameters = np.array(PARAMETERS)
+
+    def iterate() -> tuple[float, list[float]]:
+        cost, gradient = objective.value_and_gradient(parameters)
+        return cost, gradient.ravel().tolist()
+
+    return iterate
+
+
+def work(variant: str, nodes: int) -> None:
+    """A worker's loop: an iteration for each line read, its seconds, memory and result for each line written."""
+    iterate = example(nodes) if variant == EXAMPLE else job(nodes, variant)
+    for _ in sys.stdin:
+        begun = time.perf_counter()
+        cost, gradient = iterate()
+        seconds = time.perf_counter() - begun
+        print(json.dumps({"seconds": seconds, "rss": peak_rss_mb(), "result": [cost, *gradient]}), flush=True)
+
+
+def peak_rss_mb() -> float:
+    """Return the most memory that this process has held so far, as Linux counts it, in 10**6 bytes."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024 / 1e6
+
+
+def bandwidth() -> float:
+    """Bytes read and written a second by one thread that scales an array larger than the caches; the best of five."""
+    array = np.ones(BANDWIDTH_BYTES // 8)
+    best = 0.0
+    for _ in range(5):
+        begun = time.perf_counter()
+        array *= 1.0000001
+        best = max(best, 2 * array.nbytes / (time.perf_counter() - begun))
+    return best
+
+
+class Worker:
+    """One variant in a process of its own."""
+
+    def __init__(self, variant: str, nodes: int) -> None:
+        self.variant = variant
+        self.seconds: list[float] = []
+        self.rss = 0.0
+        self.result: list[float] = []
+        command = [sys.executable, str(Path(__file__).resolve()), WORK, variant, "--nodes", str(nodes)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **ONE_THREAD}
+        )
+
+    def iterate(self, *, counted: bool) -> None:
+        """Let it do one iteration; RuntimeError when it ends instead."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.variant} ended with exit code {self._process.wait()}")
+        answer = json.loads(line)
+        self.rss, self.result = answer["rss"], answer["result"]
+        if counted:
+            self.seconds.append(answer["seconds"])
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def measure(nodes: int, variants: Sequence[str], repeats: int, bytes_a_second: float) -> list[Row]:
+    """Interleave the variants' iterations on one graph."""
+    workers: list[Worker] = []
+    try:
+        for variant in variants:
+            workers.append(Worker(variant, nodes))
+            workers[-1].iterate(counted=False)
+        for _ in range(repeats):
+            for worker in workers:
+                worker.iterate(counted=True)
+    finally:
+        for worker in workers:
+            worker.end()
+    medians = {worker.variant: statistics.median(worker.seconds) for worker in workers}
+    return [
+        Row(
+            name=f"{worker.variant}, {nodes} nodes",
+            nodes=nodes,
+            edges=graph_of(nodes).number_of_edges(),
+            seconds=float(f"{medians[worker.variant]:.4g}"),
+            spread=round((max(worker.seconds) - min(worker.seconds)) / medians[worker.variant], 2),
+            ratio=float(f"{medians[EXAMPLE] / medians[worker.variant]:.4g}") if EXAMPLE in medians else None,
+            peak_rss_mb=round(worker.rss, 1),
+            difference=float(f"{np.abs(np.subtract(worker.result, workers[0].result)).max():.1e}"),
+            bound=float(f"{6 * LAYERS * 16 * 2**nodes / bytes_a_second:.3g}"),
+        )
+        for worker in workers
+    ]
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The table that docs/ shows."""
+    lines = [
+        "| variant | edges | seconds an iteration | spread | ratio | peak RSS MB | difference | bandwidth bound s |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        ratio = "" if row.ratio is None else f"{row.ratio:.3g}x"
+        lines.append(
+            f"| {row.name} | {row.edges} | {row.seconds:.4g} | {row.spread:.0%} | {ratio} | {row.peak_rss_mb:.0f} "
+            f"| {row.difference:.0e} | {row.bound:.3g} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="The QAOA job against the published example, interleaved.")
+    parser.add_argument("--nodes", default="18,20,22,24", help="numbers of nodes, with commas between")
+    parser.add_argument("--variants", default="example,none,auto", help=f"from {', '.join(VARIANTS)}")
+    parser.add_argument("--repeats", type=int, default=3, help="counted iterations a variant")
+    parser.add_argument("--json", action="store_true", help="print one JSON object with the key rows")
+    parser.add_argument(WORK, choices=VARIANTS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    sizes = [int(nodes) for nodes in arguments.nodes.split(",")]
+    variants = arguments.variants.split(",")
+    if unknown := sorted(set(variants) - set(VARIANTS)):
+        parser.error(f"--variants {arguments.variants}: {', '.join(unknown)} is none of {', '.join(VARIANTS)}")
+    if arguments.work:
+        work(arguments.work, sizes[0])
+        return 0
+    bytes_a_second = bandwidth()
+    rows = [row for nodes in sizes for row in measure(nodes, variants, arguments.repeats, bytes_a_second)]
+    if arguments.json:
+        print(json.dumps({"rows": [asdict(row) for row in rows], "bandwidth_gb_s": round(bytes_a_second / 1e9, 1)}))
+    else:
+        print(markdown(rows))
+        print(f"\nMemory bandwidth of one thread in this run: {bytes_a_second / 1e9:.1f} GB/s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

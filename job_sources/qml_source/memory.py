@@ -1,0 +1,48 @@
+"""How much memory this process may still take, and how much it has taken."""
+
+import os
+import resource
+import sys
+from pathlib import Path
+
+# A container's limit, in the current and the older place.
+_LIMITS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
+
+def available_bytes() -> int:
+    """What the machine has free and the container's limit leaves, whichever is less."""
+    free = [_machine_bytes()]
+    for limit_file, usage_file in _LIMITS:
+        try:
+            free.append(int(Path(limit_file).read_text()) - int(Path(usage_file).read_text()))
+        except (OSError, ValueError):  # no such limit, or "max"
+            continue
+    return max(min(free), 0)
+
+
+def _machine_bytes() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process has held at once, in 10^6 bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
+
+
+def readable(size: float) -> str:
+    """A number of bytes with a unit."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024:
+            return f"{size:.3g} {unit}"
+        size /= 1024
+    return f"{size:.3g} PiB"
