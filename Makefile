@@ -56,9 +56,10 @@ setup-dev: setup .venv/dev.stamp
 	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
 	@touch $@
 
-.venv/dev.stamp: .venv/run.stamp requirements/dev.txt
-	@echo "installing the locked test tools into .venv"
+.venv/dev.stamp: .venv/run.stamp requirements/dev.txt requirements/torch.txt
+	@echo "installing the locked test tools and PyTorch into .venv"
 	@$(INSTALL) --requirement requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --requirement requirements/torch.txt
 	@touch $@
 
 node_modules/cli.stamp: package.json package-lock.json .venv/run.stamp

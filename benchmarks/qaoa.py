@@ -2,15 +2,17 @@
 
     .venv/bin/python benchmarks/qaoa.py [--nodes 18,20,22,24] [--repeats 3] [--variants example,none,auto] [--json]
 
-One iteration is the cost and its gradient at given parameters, p = 2, on networkx.gnm_random_graph(n, 1.5 n, seed=1967),
-exact, float64, one thread. `example` is the published logic written anew: the library's maxcut Hamiltonian, cost layer
-and mixer layer, QNode with its default gradient, on lightning.qubit; the others are the job's reductions. Every variant
-is a process of its own that stays for the whole run; the variants take turns, and their first iteration isn't counted.
+One iteration is the cost and its gradient at given parameters, p = 2, exact, float64, one thread, on the documented
+graphs: networkx.gnm_random_graph(n, m, seed=1967) with 18 nodes and 24 edges, otherwise n nodes and 1.5 n edges.
+`example` is the published logic written anew: the library's maxcut Hamiltonian, cost layer and mixer layer, a QNode
+with its default gradient, on lightning.qubit. `contraction` is the job on the contraction simulator, the others are the
+job's reductions on lightning.qubit. Every variant is a process of its own that stays for the whole run; the variants
+take turns, and their first iteration isn't counted.
 
 `seconds` is the median of an iteration, `spread` the range over the median, `ratio` the example's median over the
-variant's, `peak_rss_mb` the most memory (10**6 bytes) the variant's process ever held, `difference` the largest absolute
-deviation of cost and gradient from the first variant, `bound` the seconds that one read-and-write sweep of the whole
-state a layer a state would take (6 p 16 2^n bytes) at the memory bandwidth measured in this run.
+variant's, `peak_rss_mb` the most memory (10**6 bytes) the variant's process ever held, `difference` the largest
+absolute deviation of cost and gradient from the first variant, `bound` the seconds that one read-and-write sweep of the
+whole state a layer a state would take (6 p 16 2^n bytes) at the memory bandwidth measured in this run.
 """
 
 import argparse
@@ -23,6 +25,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -30,11 +33,12 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 WORK = "--work"
 EXAMPLE = "example"
-VARIANTS = (EXAMPLE, "none", "symmetry", "light-cone", "auto")
+CONTRACTION = "contraction"
+VARIANTS = (EXAMPLE, "none", "symmetry", "light-cone", "auto", CONTRACTION)
 LAYERS = 2
 SEED = 1967
 PARAMETERS = ((0.43, 0.71), (0.52, 0.24))
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 BANDWIDTH_BYTES = 2**28
 
 Iterate = Callable[[], tuple[float, list[float]]]
@@ -55,30 +59,29 @@ class Row:
     bound: float
 
 
-def graph_of(nodes: int) -> "nx.Graph[int]":
-    """The benchmark's graph of this many nodes."""
-    return nx.gnm_random_graph(nodes, nodes * 3 // 2 if nodes != 18 else 24, seed=SEED)
+def edges_of(nodes: int) -> int:
+    """The number of edges of the benchmark's graph."""
+    return 24 if nodes == 18 else nodes * 3 // 2
 
 
 def example(nodes: int) -> Iterate:
     """The published example's logic."""
     import pennylane as qml  # noqa: PLC0415 - only workers load the simulators
 
-    cost_hamiltonian, mixer_hamiltonian = qml.qaoa.maxcut(graph_of(nodes))
+    cost_hamiltonian, mixer_hamiltonian = qml.qaoa.maxcut(nx.gnm_random_graph(nodes, edges_of(nodes), seed=SEED))
     device = qml.device("lightning.qubit", wires=nodes)
 
-    @qml.qnode(device)
-    def cost(parameters: object) -> object:
+    def circuit(parameters: Any) -> Any:
         for wire in range(nodes):
             qml.Hadamard(wires=wire)
-        qml.layer(layer, LAYERS, parameters[0], parameters[1])  # type: ignore[index]
+        qml.layer(layer, LAYERS, parameters[0], parameters[1])
         return qml.expval(cost_hamiltonian)
 
-    def layer(gamma: object, alpha: object) -> None:
+    def layer(gamma: Any, alpha: Any) -> None:
         qml.qaoa.cost_layer(gamma, cost_hamiltonian)
         qml.qaoa.mixer_layer(alpha, mixer_hamiltonian)
 
-    gradient = qml.grad(cost)
+    gradient = qml.grad(qml.QNode(circuit, device))
     parameters = qml.numpy.array(PARAMETERS, requires_grad=True)
 
     def iterate() -> tuple[float, list[float]]:
@@ -88,7 +91,7 @@ def example(nodes: int) -> Iterate:
     return iterate
 
 
-def job(nodes: int, reduction: str) -> Iterate:
+def job(nodes: int, variant: str) -> Iterate:
     """The job's own code."""
     sys.path.insert(0, str(ROOT / "job_sources"))
     from qaoa_source.cost import choose  # noqa: PLC0415
@@ -96,9 +99,11 @@ def job(nodes: int, reduction: str) -> Iterate:
     from qaoa_source.hyperparameters import Hyperparameters  # noqa: PLC0415
     from qaoa_source.problem import random_problem  # noqa: PLC0415
 
-    settings = Hyperparameters(p=LAYERS, reduction=reduction)
-    problem = random_problem(nodes, graph_of(nodes).number_of_edges(), SEED)
-    objective = choose(problem, settings, parse_device("local:pennylane/lightning.qubit")).objective(0)
+    contracted = variant == CONTRACTION
+    device = "local:hybridjobs/contraction" if contracted else "local:pennylane/lightning.qubit"
+    settings = Hyperparameters(p=LAYERS, reduction="none" if contracted else variant)
+    problem = random_problem(nodes, edges_of(nodes), SEED)
+    objective = choose(problem, settings, parse_device(device)).objective(0)
     parameters = np.array(PARAMETERS)
 
     def iterate() -> tuple[float, list[float]]:
@@ -187,7 +192,7 @@ def measure(nodes: int, variants: Sequence[str], repeats: int, bytes_a_second: f
         Row(
             name=f"{worker.variant}, {nodes} nodes",
             nodes=nodes,
-            edges=graph_of(nodes).number_of_edges(),
+            edges=edges_of(nodes),
             seconds=float(f"{medians[worker.variant]:.4g}"),
             spread=round((max(worker.seconds) - min(worker.seconds)) / medians[worker.variant], 2),
             ratio=float(f"{medians[EXAMPLE] / medians[worker.variant]:.4g}") if EXAMPLE in medians else None,

@@ -23,6 +23,7 @@ from hybridjobs.local.environment import (
     process_environment,
 )
 from hybridjobs.local.run_folder import CloudState, RunFolder
+from hybridjobs.local.runners.choice import end_containers
 from hybridjobs.model.errors import ProjectError
 
 _START_SECONDS = 60.0
@@ -214,6 +215,7 @@ class LocalCloud:
         if daemon is not None:
             processes.end([daemon], grace_seconds=_STOP_SECONDS)
         processes.end_all(self._folder.path)
+        end_containers(self._folder)
         self._folder.remove()
 
     @contextmanager

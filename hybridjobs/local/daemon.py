@@ -24,6 +24,7 @@ from hybridjobs.local import processes
 from hybridjobs.local.emulator import Emulator
 from hybridjobs.local.environment import aws_environment, process_environment
 from hybridjobs.local.run_folder import CloudState, RunFolder
+from hybridjobs.local.runners.choice import chosen_runner, end_containers
 
 _STOP_SECONDS = 5.0
 logger = logging.getLogger("hybridjobs.local")
@@ -48,11 +49,10 @@ MakeEndpoint = Callable[[Path, dict[str, str], Callable[[Mapping[str, Any]], Non
 def braket_endpoint(
     folder: Path, environment: dict[str, str], publish_event: Callable[[Mapping[str, Any]], None]
 ) -> Endpoint:
-    """The Braket Jobs endpoint, with jobs as processes of this machine."""
+    """The Braket Jobs endpoint, with jobs as processes, or in containers where HYBRIDJOBS_RUNNER says so."""
     from hybridjobs.local.braket.endpoint import BraketEndpoint  # noqa: PLC0415
-    from hybridjobs.local.runners.process import ProcessRunner  # noqa: PLC0415
 
-    return BraketEndpoint(folder, ProcessRunner(), environment, publish_event)
+    return BraketEndpoint(folder, chosen_runner(), environment, publish_event)
 
 
 async def run(folder: RunFolder, make_endpoint: MakeEndpoint, *, bound: bool) -> None:
@@ -107,6 +107,7 @@ def main(make_endpoint: MakeEndpoint = braket_endpoint) -> None:
 
 def _end(folder: RunFolder, exit_code: int, *, remove: bool) -> None:
     processes.end_all(folder.path)
+    end_containers(folder)
     folder.state_file.unlink(missing_ok=True)
     if remove:
         folder.remove()

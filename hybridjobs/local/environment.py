@@ -40,6 +40,8 @@ _INHERITED = (
 )  # fmt: skip
 # How this machine reaches its package registries: a job that brings a requirements.txt installs it.
 _INHERITED_PREFIX = "PIP_"
+# Whether jobs run as processes or in containers, and of which engine.
+_INHERITED_RUNNER = ("HYBRIDJOBS_RUNNER", "DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _INHERITED_CERTIFICATES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE", "XDG_CONFIG_DIRS")
 
 
@@ -104,7 +106,7 @@ def process_environment(folder: RunFolder, base: Mapping[str, str] | None = None
     inherited = {
         name: value
         for name, value in base.items()
-        if name in (*_INHERITED, *_INHERITED_CERTIFICATES) or name.startswith(_INHERITED_PREFIX)
+        if name in (*_INHERITED, *_INHERITED_CERTIFICATES, *_INHERITED_RUNNER) or name.startswith(_INHERITED_PREFIX)
     }
     programs = [str(Path(sys.executable).parent), str(folder.root / "node_modules" / ".bin")]
     home, temporary = str(folder.home), str(folder.temporary)

@@ -60,6 +60,11 @@ class RunFolder:
         return self.path / "cdk.out"
 
     @property
+    def engine(self) -> Path:
+        """Present once a job ran in a container: where the engine is that may still hold some."""
+        return self.path / "engine.json"
+
+    @property
     def log(self) -> Path:
         """What the background process wrote."""
         return self.path / "daemon.log"

@@ -7,9 +7,10 @@ as one number for all samples.
 import numpy as np
 import numpy.typing as npt
 
-from contraction.compiled import compiled, inlined
-from contraction.sweep_kernels import (
+from contraction.compiled import compiled
+from contraction.step_table import (
     BITS,
+    BLOCK_BITS,
     FIRST_INPUT,
     INPUT_BATCHED,
     INPUTS,
@@ -19,13 +20,11 @@ from contraction.sweep_kernels import (
     OUTPUT,
     STORED,
     SUMMED,
-    Table,
-    Values,
-    compress,
 )
+from contraction.sweep_kernels import BIT_COUNTS, COMPRESSION, Table, Values, compress
 
 
-@inlined
+@compiled
 def _product(
     re: Values, im: Values, base: int, plain_re: Values, plain_im: Values, batched: int, lanes: int,
     a_re: Values, a_im: Values, a: int, c_re: Values, c_im: Values, c: int, first: int, add: int,
@@ -68,24 +67,40 @@ def _product(
 
 
 @compiled
+def _move_rows(
+    inputs: Table, first: int, count: int, high: int, low_bits: int, rows: Table, low_masks: Table
+) -> None:
+    """Where each input's entries start for one value of the joint index above its low bits."""
+    for j in range(count):
+        mask = inputs[first + j, MASK]
+        low_masks[j] = mask & ((1 << low_bits) - 1)
+        rows[j] = inputs[first + j, OFFSET] + (compress(high, mask >> low_bits) << BIT_COUNTS[low_masks[j]])
+
+
+@compiled
 def forward_batch(
     steps: Table, inputs: Table, start: int, stop: int,
-    plain_re: Values, plain_im: Values, re: Values, im: Values, lanes: int, work_re: Values, work_im: Values,
+    plain_re: Values, plain_im: Values, re: Values, im: Values, lanes: int, work_re: Values, work_im: Values, bases: Table, rows: Table, low_masks: Table,
 ) -> None:  # fmt: skip
     """Compute the batched tables of steps `start` to `stop`; work arrays hold MOST_INPUTS rows of `lanes`."""
-    bases = np.empty(MOST_INPUTS, dtype=np.int64)
     for number in range(start, stop):
-        output_mask = (1 << (steps[number, BITS] - steps[number, SUMMED])) - 1
+        bits = steps[number, BITS]
+        low_bits = min(BLOCK_BITS, bits)
+        low_count = 1 << low_bits
+        output_mask = (1 << (bits - steps[number, SUMMED])) - 1
         offset = steps[number, OUTPUT]
         first_input, last = steps[number, FIRST_INPUT], steps[number, INPUTS] - 1
         for entry in range(offset * lanes, (offset + steps[number, STORED]) * lanes):
             re[entry] = 0.0
             im[entry] = 0.0
-        for index in range(1 << steps[number, BITS]):
+        for index in range(1 << bits):
+            low = index & (low_count - 1)
+            if low == 0:
+                _move_rows(inputs, first_input, last + 1, index >> low_bits, low_bits, rows, low_masks)
             changed = False
             target = (offset + (index & output_mask)) * lanes
             for j in range(last + 1):
-                base = inputs[first_input + j, OFFSET] + compress(index, inputs[first_input + j, MASK])
+                base = rows[j] + np.int64(COMPRESSION[low_masks[j], low])
                 batched = inputs[first_input + j, INPUT_BATCHED]
                 if j == last and last > 0:
                     _product(
@@ -107,7 +122,7 @@ def forward_batch(
                     im[target + lane] += work_im[lane]
 
 
-@inlined
+@compiled
 def _add_adjoint(
     bar_re: Values, bar_im: Values, base: int, plain_re: Values, plain_im: Values, batched: int, lanes: int,
     a_re: Values, a_im: Values, a: int, b_re: Values, b_im: Values, b: int, alone: int,
@@ -140,47 +155,85 @@ def _add_adjoint(
 
 
 @compiled
+def _pass_on(
+    inputs: Table, first_input: int, last: int, plain_re: Values, plain_im: Values, plain_bar_re: Values,
+    plain_bar_im: Values, re: Values, im: Values, bar_re: Values, bar_im: Values, lanes: int,
+    work_re: Values, work_im: Values, bases: Table,
+) -> None:  # fmt: skip
+    """Carry the adjoint of the product of all inputs but the last, in the last row of the work arrays, to each."""
+    pending = MOST_INPUTS * lanes
+    for j in range(last - 1, -1, -1):
+        batched = inputs[first_input + j, INPUT_BATCHED]
+        _add_adjoint(
+            bar_re, bar_im, bases[j], plain_bar_re, plain_bar_im, batched, lanes,
+            work_re, work_im, max(j - 1, 0) * lanes, work_re, work_im, pending, j == 0,
+        )  # fmt: skip
+        if j > 0:
+            _product(
+                re, im, bases[j], plain_re, plain_im, batched, lanes,
+                work_re, work_im, pending, work_re, work_im, pending, 0, 0,
+            )  # fmt: skip
+
+
+@compiled
 def backward_batch(
     steps: Table, inputs: Table, start: int, stop: int,
     plain_re: Values, plain_im: Values, plain_bar_re: Values, plain_bar_im: Values,
-    re: Values, im: Values, bar_re: Values, bar_im: Values, lanes: int, work_re: Values, work_im: Values,
+    re: Values, im: Values, bar_re: Values, bar_im: Values, lanes: int, work_re: Values, work_im: Values, bases: Table, rows: Table, low_masks: Table,
 ) -> None:  # fmt: skip
-    """Carry adjoints from outputs to inputs; work arrays hold MOST_INPUTS + 1 rows of `lanes`."""
-    bases = np.empty(MOST_INPUTS, dtype=np.int64)
-    after = MOST_INPUTS * lanes
+    """Carry adjoints from outputs to inputs; work arrays hold MOST_INPUTS + 1 rows of `lanes`.
+
+    Row j is the product of inputs 0 to j. The last input changes fastest: each entry needs two products only, and the
+    adjoint of the others' product waits in the last row until one of them changes.
+    """
+    pending = MOST_INPUTS * lanes
     for number in range(stop - 1, start - 1, -1):
-        output_mask = (1 << (steps[number, BITS] - steps[number, SUMMED])) - 1
+        bits = steps[number, BITS]
+        low_bits = min(BLOCK_BITS, bits)
+        low_count = 1 << low_bits
+        output_mask = (1 << (bits - steps[number, SUMMED])) - 1
         offset = steps[number, OUTPUT]
-        first_input, count = steps[number, FIRST_INPUT], steps[number, INPUTS]
-        for index in range(1 << steps[number, BITS]):
-            changed = False
-            # Row j of the work arrays is the product of inputs 0 to j.
-            for j in range(count):
-                base = inputs[first_input + j, OFFSET] + compress(index, inputs[first_input + j, MASK])
-                if index == 0 or base != bases[j]:
-                    bases[j] = base
+        first_input, last = steps[number, FIRST_INPUT], steps[number, INPUTS] - 1
+        last_batched = inputs[first_input + last, INPUT_BATCHED]
+        for index in range(1 << bits):
+            low = index & (low_count - 1)
+            if low == 0:
+                _move_rows(inputs, first_input, last + 1, index >> low_bits, low_bits, rows, low_masks)
+            changed = last > 0 and index == 0
+            for j in range(last):
+                if not changed and rows[j] + np.int64(COMPRESSION[low_masks[j], low]) != bases[j]:
                     changed = True
-                if changed and j < count - 1:
+            if changed:
+                if index > 0:
+                    _pass_on(
+                        inputs, first_input, last, plain_re, plain_im, plain_bar_re, plain_bar_im,
+                        re, im, bar_re, bar_im, lanes, work_re, work_im, bases,
+                    )  # fmt: skip
+                for lane in range(pending, pending + lanes):
+                    work_re[lane] = 0.0
+                    work_im[lane] = 0.0
+                for j in range(last):
+                    bases[j] = rows[j] + np.int64(COMPRESSION[low_masks[j], low])
                     _product(
-                        re, im, base, plain_re, plain_im, inputs[first_input + j, INPUT_BATCHED], lanes,
+                        re, im, bases[j], plain_re, plain_im, inputs[first_input + j, INPUT_BATCHED], lanes,
                         work_re, work_im, max(j - 1, 0) * lanes, work_re, work_im, j * lanes, j == 0, 0,
                     )  # fmt: skip
-            source = np.uintp((offset + (index & output_mask)) * lanes)
-            incoming = np.uintp(after)
-            for lane in range(np.uintp(lanes)):
-                work_re[incoming + lane] = bar_re[source + lane]
-                work_im[incoming + lane] = bar_im[source + lane]
-            for j in range(count - 1, -1, -1):
-                batched = inputs[first_input + j, INPUT_BATCHED]
-                _add_adjoint(
-                    bar_re, bar_im, bases[j], plain_bar_re, plain_bar_im, batched, lanes,
-                    work_re, work_im, max(j - 1, 0) * lanes, work_re, work_im, after, j == 0,
+            base = rows[last] + np.int64(COMPRESSION[low_masks[last], low])
+            source = (offset + (index & output_mask)) * lanes
+            _add_adjoint(
+                bar_re, bar_im, base, plain_bar_re, plain_bar_im, last_batched, lanes,
+                work_re, work_im, max(last - 1, 0) * lanes, bar_re, bar_im, source, last == 0,
+            )  # fmt: skip
+            if last > 0:
+                _product(
+                    re, im, base, plain_re, plain_im, last_batched, lanes,
+                    bar_re, bar_im, source, work_re, work_im, pending, 0, 1,
                 )  # fmt: skip
-                if j > 0:
-                    _product(
-                        re, im, bases[j], plain_re, plain_im, batched, lanes,
-                        work_re, work_im, after, work_re, work_im, after, 0, 0,
-                    )  # fmt: skip
+        if last > 0:
+            _pass_on(
+                inputs, first_input, last, plain_re, plain_im, plain_bar_re, plain_bar_im,
+                re, im, bar_re, bar_im, lanes, work_re, work_im, bases,
+            )  # fmt: skip
 
 
 @compiled
@@ -189,6 +242,7 @@ def evaluate_batch(
     plain_re: Values, plain_im: Values, plain_bar_re: Values, plain_bar_im: Values,
     re: Values, im: Values, bar_re: Values, bar_im: Values, lanes: int, computed: bool,
     cotangents: npt.NDArray[np.float64], results: npt.NDArray[np.float64],
+    work_re: Values, work_im: Values, bases: Table, rows: Table, low_masks: Table,
 ) -> None:  # fmt: skip
     """Evaluate every network for one chunk of samples, given the shared steps without batch; optionally its adjoint.
 
@@ -202,8 +256,9 @@ def evaluate_batch(
         computed: whether the buffer still holds the values of the only network; they are computed where not.
         cotangents: (networks, lanes) derivative of the loss by each value; of size 0 for values only.
         results: (networks, lanes) real parts of the values.
+        work_re, work_im: scratch of (MOST_INPUTS + 1) lanes entries.
+        bases, rows, low_masks: scratch of MOST_INPUTS entries.
     """
-    work_re, work_im = np.empty((MOST_INPUTS + 1) * lanes, dtype=re.dtype), np.empty((MOST_INPUTS + 1) * lanes, re.dtype)
     networks = roots.shape[0]
     differentiate = cotangents.size > 0
     # The batched steps that networks share (group 1) run first forward, and last backward.
@@ -211,7 +266,7 @@ def evaluate_batch(
         group = turn + 1 if turn <= networks else 1
         start, stop = groups[group, 0], groups[group, 1]
         if turn <= networks and not computed:
-            forward_batch(steps, inputs, start, stop, plain_re, plain_im, re, im, lanes, work_re, work_im)
+            forward_batch(steps, inputs, start, stop, plain_re, plain_im, re, im, lanes, work_re, work_im, bases, rows, low_masks)
         if turn == 0:
             for entry in range(bar_re.size):
                 bar_re[entry] = 0.0
@@ -235,5 +290,5 @@ def evaluate_batch(
         if differentiate:
             backward_batch(
                 steps, inputs, start, stop, plain_re, plain_im, plain_bar_re, plain_bar_im,
-                re, im, bar_re, bar_im, lanes, work_re, work_im,
+                re, im, bar_re, bar_im, lanes, work_re, work_im, bases, rows, low_masks,
             )  # fmt: skip

@@ -1,41 +1,41 @@
-"""Plan the expectation values of a circuit once: networks, orders, steps, and where every leaf entry comes from."""
+"""Plan the expectation values of a circuit once: networks, orders, steps, and slices where memory asks for them."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from contraction import plan_cache
 from contraction.circuit import Circuit
-from contraction.elimination import find_order
-from contraction.gates import GATES, table_entries
-from contraction.light_cone import TableRegister, TableSource, TableView, word_network
+from contraction.cost import DEFAULT_MEMORY_LIMIT, Cost, combined_cost, table_bytes
+from contraction.elimination import EliminationOrder, find_order
+from contraction.leaf_tables import LeafGather, SlicedAxes, TableGroup, leaf_gather, table_groups
+from contraction.light_cone import TableRegister, TableView, word_network
 from contraction.network import Network
-from contraction.plan import LeafLayout, Plan, PlanBuilder
+from contraction.plan import Plan, PlanBuilder
+from contraction.slicing import SlicedNetwork, slice_network
+from contraction.step_table import LANES
+
+# Wider networks can't fit any memory, and writing their steps down would only take time.
+_WIDEST = 34
 
 
 @dataclass(frozen=True)
-class LeafGather:
-    """For each leaf entry of one buffer: its place in the flat list of gate tables, and -1 where it is conjugated."""
-
-    entries: npt.NDArray[np.int64]
-    signs: npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class TableGroup:
-    """Gates of one kind, whose tables are computed together and lie one after another.
+class PlanPart:
+    """Words that are evaluated together: all that fit as they are, or one that is sliced.
 
     Attributes:
-        name, wires, adjoint, controls: as in light_cone.TableSource.
-        members: for each gate the numbers of its parameters.
+        words: their numbers in the circuit.
+        plan: the steps.
+        gathers: leaf entries of the plain and of the batched buffer.
+        slices: number of evaluations whose sum is the result.
     """
 
-    name: str
-    wires: int
-    adjoint: bool
-    controls: tuple[bool, ...]
-    members: tuple[tuple[int, ...], ...]
+    words: tuple[int, ...]
+    plan: Plan
+    gathers: tuple[LeafGather, LeafGather]
+    slices: int
 
 
 @dataclass(frozen=True)
@@ -43,84 +43,145 @@ class CircuitPlan:
     """All that an execution needs besides the values of the parameters.
 
     Attributes:
-        plan: the steps.
+        parts: of the circuit's words.
         groups: gate tables in the order in which they are concatenated, those without and those with a batch.
-        gathers: leaf entries of the plain and of the batched buffer.
+        cost: of one value and gradient at the batch that was planned for.
     """
 
-    plan: Plan
+    parts: tuple[PlanPart, ...]
     groups: tuple[tuple[TableGroup, ...], tuple[TableGroup, ...]]
-    gathers: tuple[LeafGather, LeafGather]
+    cost: Cost
 
 
-def plan_circuit(circuit: Circuit, batch: int = 1, *, tries: int | None = None) -> CircuitPlan:
-    """Find networks and elimination orders for every word of a circuit.
+def plan_circuit(
+    circuit: Circuit,
+    batch: int = 1,
+    *,
+    memory_limit: float = DEFAULT_MEMORY_LIMIT,
+    plan_folder: Path | None = None,
+    tries: int | None = None,
+) -> CircuitPlan:
+    """Find networks and elimination orders for every word of a circuit, sliced where memory asks for it.
 
     Args:
         circuit: the structure.
-        batch: number of samples; only its size matters for the order.
+        batch: number of samples; the next power of two is planned for.
+        memory_limit: bytes that the tables may need.
+        plan_folder: where plans are kept across processes; None keeps nothing.
         tries: randomised searches a word; None chooses by the price.
+
+    Raises:
+        TooLargeError: some word doesn't fit the limit however it is sliced.
     """
-    register = TableRegister()
-    builder = PlanBuilder(batch)
-    for word in circuit.words:
-        network = word_network(circuit, word, register)
-        builder.add_network(network, network_order(network, batch, tries=tries))
-    plan = builder.build()
-    groups: tuple[list[TableGroup], list[TableGroup]] = ([], [])
-    offsets: dict[int, int] = {}
-    for batched in (0, 1):
-        size = 0
-        for members in _alike(register, circuit.batched, batched=bool(batched)):
-            for source in members:
-                offsets[register.sources[source]] = size
-                size += full_entries(source)
-            first = members[0]
-            parameters = tuple(source.parameters for source in members)
-            groups[batched].append(TableGroup(first.name, first.wires, first.adjoint, first.controls, parameters))
-    views = list(register.views)
-    gathers = tuple(
-        _gather([layout for layout in plan.layouts if layout.batched == batched], views, offsets) for batched in (0, 1)
-    )
-    return CircuitPlan(plan, (tuple(groups[0]), tuple(groups[1])), (gathers[0], gathers[1]))
+    planner = _Planner(circuit, 1 << (max(batch, 1) - 1).bit_length(), memory_limit, plan_folder, tries)
+    parts = planner.whole() or planner.word_by_word()
+    cost = planner.cost(parts)
+    cost.require(memory_limit)
+    return CircuitPlan(tuple(parts), planner.groups, cost)
 
 
-def _alike(register: TableRegister, batched_parameters: Sequence[bool], *, batched: bool) -> list[list[TableSource]]:
-    alike: dict[tuple[str, int, bool, tuple[bool, ...]], list[TableSource]] = {}
-    for source in register.sources:
-        if any(batched_parameters[parameter] for parameter in source.parameters) == batched:
-            alike.setdefault((source.name, source.wires, source.adjoint, source.controls), []).append(source)
-    return list(alike.values())
+class _Planner:
+    """Plans of one circuit, read from the cache where it has them."""
 
+    def __init__(
+        self, circuit: Circuit, batch: int, memory_limit: float, folder: Path | None, tries: int | None
+    ) -> None:
+        self._circuit, self._batch, self._limit, self._folder, self._tries = circuit, batch, memory_limit, folder, tries
+        register = TableRegister()
+        self._networks = [word_network(circuit, word, register) for word in circuit.words]
+        self._views = list(register.views)
+        self.groups, self._offsets = table_groups(register, circuit.batched)
+        self._structure = [asdict(circuit), batch, tries]
 
-def network_order(network: Network, batch: int, *, tries: int | None = None) -> tuple[int, ...]:
-    """A cheap order for a network of a circuit."""
-    return find_order(
-        [factor.scope for factor in network.factors],
-        network.variables,
-        priority=network.priority,
-        batched=[factor.batched for factor in network.factors],
-        batch=batch,
-        tries=tries,
-    ).order
+    def whole(self) -> list[PlanPart] | None:
+        """One plan for all words, or None where that doesn't fit the limit."""
 
+        def make() -> plan_cache.StoredPlan | None:
+            orders = [self._order(network) for network in self._networks]
+            if any(order.width - math.log2(self._batch) > _WIDEST for order in orders):
+                return None
+            return self._stored(
+                [
+                    SlicedNetwork(network, order.order, ((),) * len(network.factors), 0)
+                    for network, order in zip(self._networks, orders, strict=True)
+                ]
+            )
 
-def full_entries(source: TableSource) -> int:
-    """Entries of a source's table with its controls."""
-    return table_entries(GATES[source.name], source.wires) << len(source.controls)
+        stored = plan_cache.load_or_make(self._folder, plan_cache.plan_key(self._structure), make)
+        if stored is None:
+            return None
+        parts = [self._part(range(len(self._networks)), stored)]
+        return parts if self.cost(parts).bytes <= self._limit else None
 
+    def word_by_word(self) -> list[PlanPart]:
+        """A plan for each word, sliced until it fits."""
+        parts = []
+        for number, network in enumerate(self._networks):
 
-def _gather(layouts: Sequence[LeafLayout], views: Sequence[TableView], offsets: dict[int, int]) -> LeafGather:
-    entries: list[npt.NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
-    signs: list[npt.NDArray[np.float64]] = [np.zeros(0)]
-    for layout in layouts:
-        view = views[layout.table]
-        # Axis 0 of a gate's table has the highest stride; axes not in `free` stay at 0.
-        places = np.zeros(1, dtype=np.int64)
-        for axis in layout.axes:
-            stride = 1 << (view.axes - 1 - view.free[axis])
-            places = (places[:, None] + np.array([0, stride])).ravel()
-        entries.append(places + offsets[view.source])
-        signs.append(np.full(len(places), -1.0 if view.conjugate else 1.0))
-    return LeafGather(np.concatenate(entries), np.concatenate(signs))
+            def make(network: Network = network) -> plan_cache.StoredPlan:
+                return self._stored([slice_network(network, self._order, self._fits)])
 
+            key = plan_cache.plan_key([self._structure, number, self._limit])
+            stored = plan_cache.load_or_make(self._folder, key, make)
+            assert stored is not None
+            parts.append(self._part([number], stored))
+        return parts
+
+    def cost(self, parts: Sequence[PlanPart]) -> Cost:
+        """Of all parts one after another, beside one state vector a sample."""
+        lanes = min(self._batch, LANES)
+        return combined_cost(
+            width=max(part.plan.width for part in parts),
+            operations=sum(
+                part.slices * (part.plan.operations[0] + part.plan.operations[1] * self._batch) for part in parts
+            ),
+            steps=sum(part.slices * len(part.plan.steps) for part in parts),
+            table_bytes=max(table_bytes(part.plan, lanes, self._batch) for part in parts),
+            slices=max(part.slices for part in parts),
+            qubits=self._circuit.wires,
+            gates=len(self._circuit.gates),
+            circuits=self._batch,
+        )
+
+    def _order(self, network: Network) -> EliminationOrder:
+        return find_order(
+            [factor.scope for factor in network.factors],
+            network.variables,
+            priority=network.priority,
+            batched=[factor.batched for factor in network.factors],
+            batch=self._batch,
+            tries=self._tries,
+        )
+
+    def _fits(self, network: Network, order: EliminationOrder) -> bool:
+        if order.width - math.log2(self._batch) > _WIDEST:
+            return False
+        builder = PlanBuilder(self._batch)
+        builder.add_network(network, order.order)
+        return table_bytes(builder.build(), min(self._batch, LANES), self._batch) <= self._limit
+
+    def _stored(self, networks: Sequence[SlicedNetwork]) -> plan_cache.StoredPlan:
+        """Plan networks together; a factor's table becomes the number of its view and cuts."""
+        builder = PlanBuilder(self._batch)
+        tables: dict[tuple[int, SlicedAxes], int] = {}
+        for sliced in networks:
+            factors = tuple(
+                replace(factor, table=tables.setdefault((factor.table, cuts), len(tables)))
+                for factor, cuts in zip(sliced.network.factors, sliced.sliced_axes, strict=True)
+            )
+            builder.add_network(replace(sliced.network, factors=factors), sliced.order)
+        values: dict[str, Any] = {"tables": list(tables), "sliced": max(sliced.sliced for sliced in networks)}
+        return plan_cache.StoredPlan(builder.build(), {}, values)
+
+    def _part(self, words: Sequence[int], stored: plan_cache.StoredPlan) -> PlanPart:
+        tables: list[tuple[TableView, SlicedAxes]] = [
+            (self._views[view], tuple((axis, place) for axis, place in cuts)) for view, cuts in stored.values["tables"]
+        ]
+        sliced = int(stored.values["sliced"])
+        plain, batched = (
+            leaf_gather(
+                [layout for layout in stored.plan.layouts if layout.batched == kind], tables, self._offsets, sliced
+            )
+            for kind in (False, True)
+        )
+        return PlanPart(tuple(words), stored.plan, (plain, batched), 1 << sliced)

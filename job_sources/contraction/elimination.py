@@ -1,7 +1,8 @@
 """Find an order in which to sum the variables of a network, and know its price before anything is allocated.
 
-Greedy elimination (minimum fill and minimum width) followed by randomised tries, as many as the network's size is
-worth; R. Dechter, "Bucket elimination", Artificial Intelligence 113 (1999), and V. Gogate, R. Dechter, "A complete anytime algorithm for treewidth", UAI 2004.
+Greedy elimination (minimum fill and minimum width), randomised tries, as many as the network's size is worth, and
+annealing by local moves. R. Dechter, "Bucket elimination", Artificial Intelligence 113 (1999); V. Gogate, R. Dechter,
+"A complete anytime algorithm for treewidth", UAI 2004.
 """
 
 import math
@@ -9,6 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+
+_MOST_TRIES = 512
+_WORTH_ANNEALING = 3e4
+# Random parts of a minimum-fill score, in missing edges: narrow networks want the low ones, wide ones the high ones.
+_TEMPERATURES = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0)
 
 
 @dataclass(frozen=True)
@@ -65,37 +72,69 @@ def find_order(
         weights[variables] = math.log2(batch)
         is_kept[variables] = True
     ranks = np.zeros(count) if priority is None else np.append(np.asarray(priority, dtype=float), np.zeros(count))[:count]
-    order = np.zeros(count - int(is_kept.sum()), dtype=np.int64)
-    scores = np.zeros(count)
-
-    best: EliminationOrder | None = None
+    search = _Search(adjacency, weights, ranks, is_kept, seed)
     for rule in (kernels.MINIMUM_FILL, kernels.MINIMUM_WIDTH):
-        operations, width = kernels.eliminate_greedily(
-            adjacency.copy(), weights, ranks, ~is_kept, rule, 0.0, seed, math.inf, order, scores
-        )
-        if best is None or operations < 0.9 * best.operations:
-            best = EliminationOrder(tuple(order.tolist()), width, operations)
-    assert best is not None
+        search.try_greedy(rule, 0.0, 0.9)
     # A deterministic order lets equal parts of different networks share tables: randomness must pay for itself.
-    threshold = 0.8 * best.operations
-    for trial in range(_worthwhile_tries(best.operations, count) if tries is None else tries):
-        rule = kernels.MINIMUM_FILL if trial % 3 else kernels.MINIMUM_WIDTH
-        temperature = (0.1, 0.3, 0.6, 1.0)[trial % 4]
-        operations, width = kernels.eliminate_greedily(
-            adjacency.copy(), weights, ranks, ~is_kept, rule, temperature, seed + trial + 1, threshold, order, scores
+    worthwhile = _worthwhile_tries(search.best.operations, count) if tries is None else tries
+    for trial in range(worthwhile):
+        temperature = _TEMPERATURES[trial % len(_TEMPERATURES)]
+        search.try_greedy(kernels.MINIMUM_FILL, temperature, 0.8 if search.deterministic else 1.0)
+    if worthwhile and search.best.operations > _WORTH_ANNEALING:
+        search.anneal(sweeps=min(300, worthwhile))
+    return search.best
+
+
+class _Search:
+    """The cheapest order so far, and ways to find a cheaper one."""
+
+    def __init__(
+        self,
+        adjacency: npt.NDArray[np.uint64],
+        weights: npt.NDArray[np.float64],
+        ranks: npt.NDArray[np.float64],
+        is_kept: npt.NDArray[np.bool_],
+        seed: int,
+    ) -> None:
+        self.best = EliminationOrder((), math.inf, math.inf)
+        self.deterministic = True
+        self._adjacency, self._weights, self._ranks, self._is_kept = adjacency, weights, ranks, is_kept
+        self._seed = seed
+        self._order = np.zeros(len(weights) - int(is_kept.sum()), dtype=np.int64)
+        self._scores = np.zeros(len(weights))
+
+    def try_greedy(self, rule: int, temperature: float, needed: float) -> None:
+        """One greedy order, taken if its price is below `needed` of the best."""
+        from contraction.order_kernels import eliminate_greedily  # noqa: PLC0415  (imports numba)
+
+        self._seed += 1
+        limit = needed * self.best.operations
+        operations, width = eliminate_greedily(
+            self._adjacency.copy(), self._weights, self._ranks, ~self._is_kept,
+            rule, temperature, self._seed, limit, self._order, self._scores,
+        )  # fmt: skip
+        if operations < limit:
+            self.best = EliminationOrder(tuple(self._order.tolist()), width, operations)
+            self.deterministic = temperature == 0.0
+
+    def anneal(self, sweeps: int) -> None:
+        """Improve the best order by local moves (window and temperature by measurement)."""
+        from contraction.order_kernels import anneal_order  # noqa: PLC0415  (imports numba)
+
+        scratch = np.zeros_like(self._adjacency), np.zeros_like(self._adjacency)
+        operations, width = anneal_order(
+            self._adjacency, self._weights, np.array(self.best.order), sweeps, 40, 0.05, self._seed, *scratch, self._order
         )
-        if operations < threshold:
-            best = EliminationOrder(tuple(order.tolist()), width, operations)
-            threshold = operations
-    return best
+        if operations < self.best.operations:
+            self.best = EliminationOrder(tuple(self._order.tolist()), width, operations)
 
 
 def _worthwhile_tries(operations: float, variables: int) -> int:
     """As many tries as cost about ten evaluations (3 ns an entry, forward and back; 3 ns a pair of variables a try)."""
-    return int(min(1024, 10 * operations / max(variables, 8) ** 2))
+    return int(min(_MOST_TRIES, 10 * operations / max(variables, 8) ** 2))
 
 
-def _adjacency(scopes: Sequence[Sequence[int]], count: int, batched: Sequence[bool] | None) -> np.ndarray:
+def _adjacency(scopes: Sequence[Sequence[int]], count: int, batched: Sequence[bool] | None) -> npt.NDArray[np.uint64]:
     rows = [0] * count
     for number, scope in enumerate(scopes):
         mask = 0

@@ -151,5 +151,7 @@ class _Cone:
             free = tuple(axis for axis, variable in enumerate(placed.scope) if variable not in zero)
             view = register.view(placed.source, conjugate=placed.conjugate, axes=len(placed.scope), free=free)
             factors.append(Factor(view, tuple(numbers[placed.scope[axis]] for axis in free), placed.batched))
+        if not factors:  # the identity: the number 1
+            factors.append(Factor(register.view(TableSource("Identity", 1), conjugate=False, axes=1, free=()), ()))
         priority = tuple(-float(self._depths[variable]) for variable in used)
         return Network(len(used), tuple(factors), priority=priority)

@@ -8,15 +8,19 @@ edge terms in section II).
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from contraction.edge_cone import CoupledTables, EdgeCone, cone_network, edge_cone
+from contraction import plan_cache
+from contraction.cost import DEFAULT_MEMORY_LIMIT, MOST_BITS, Cost, combined_cost, table_bytes
+from contraction.edge_cone import Adjacency, CoupledTables, EdgeCone, cone_network, edge_cone
 from contraction.elimination import find_order
 from contraction.errors import UnsupportedCircuitError
 from contraction.plan import Plan, PlanBuilder
+from contraction.step_table import MOST_INPUTS, SCRATCH
 
 if TYPE_CHECKING:
     import networkx
@@ -25,17 +29,49 @@ Edge = tuple[Hashable, Hashable]
 Angles = Sequence[float] | npt.NDArray[np.float64]
 
 
-def maxcut_qaoa(graph: "networkx.Graph", depth: int) -> "MaxCutQaoa":
+def maxcut_qaoa(
+    graph: "networkx.Graph",
+    depth: int,
+    *,
+    memory_limit: float = DEFAULT_MEMORY_LIMIT,
+    plan_folder: Path | None | Literal["default"] = "default",
+) -> "MaxCutQaoa":
     """Prepare the exact energy of a Max-Cut QAOA circuit, from any graph, without a state vector.
 
     Args:
         graph: undirected; edge attribute "weight" (1 where absent). Isolated nodes and unconnected parts are fine.
         depth: number of layers p, at least 1.
+        memory_limit: bytes that the tables may need; checked before they are allocated.
+        plan_folder: where plans are kept across processes; None keeps nothing (see plan_cache.default_folder).
 
     Raises:
         UnsupportedCircuitError: directed graph, parallel edges, a loop, a weight that isn't finite, no edge, depth < 1.
+        TooLargeError: the tables need more than the limit.
     """
     nodes, edges, adjacency = _checked_graph(graph, depth)
+    weights = np.array([adjacency[u][v] for u, v in edges])
+    qubits = max(len(component) for component in _components(adjacency))
+    folder = plan_cache.default_folder() if plan_folder == "default" else plan_folder
+    structure = ["maxcut_qaoa", depth, [[u, v, weight] for (u, v), weight in zip(edges, weights.tolist(), strict=True)]]
+
+    def make() -> plan_cache.StoredPlan:
+        return _plan(edges, adjacency, depth, qubits, memory_limit)
+
+    stored = plan_cache.load_or_make(folder, plan_cache.plan_key(structure), make)
+    assert stored is not None
+    cost = _cost(stored.plan, depth, qubits, len(edges))
+    cost.require(memory_limit)
+    tables = CoupledTables(depth)
+    for weight in stored.values["weights"]:
+        tables.phase(0, weight, bra=False)
+    named_edges = [(nodes[u], nodes[v]) for u, v in edges]
+    return MaxCutQaoa(depth, named_edges, weights, stored.arrays["class_of_edge"], stored.plan, tables, cost)
+
+
+def _plan(
+    edges: Sequence[tuple[int, int]], adjacency: Adjacency, depth: int, qubits: int, memory_limit: float
+) -> plan_cache.StoredPlan:
+    """Equal cones once; each network with its order."""
     tables = CoupledTables(depth)
     builder = PlanBuilder()
     classes: dict[EdgeCone, int] = {}
@@ -46,17 +82,50 @@ def maxcut_qaoa(graph: "networkx.Graph", depth: int) -> "MaxCutQaoa":
             classes[cone] = len(classes)
             network = cone_network(cone, tables)
             scopes = [factor.scope for factor in network.factors]
-            builder.add_network(network, find_order(scopes, network.variables, priority=network.priority).order)
+            order = find_order(scopes, network.variables, priority=network.priority)
+            if order.width > MOST_BITS:
+                # Folded: tables of half the width's entries, each with its adjoint.
+                combined_cost(
+                    width=int(order.width),
+                    operations=order.operations,
+                    steps=network.variables,
+                    table_bytes=16.0 * 2.0**order.width,
+                    slices=1,
+                    qubits=qubits - 1,
+                    gates=depth * (len(edges) + qubits),
+                    circuits=1,
+                ).require(min(memory_limit, 2.0**MOST_BITS))
+            builder.add_network(network, order.order)
         class_of_edge.append(classes[cone])
-    weights = np.array([adjacency[u][v] for u, v in edges])
-    named_edges = [(nodes[u], nodes[v]) for u, v in edges]
-    return MaxCutQaoa(depth, named_edges, weights, np.array(class_of_edge), builder.build(), tables)
+    return plan_cache.StoredPlan(
+        builder.build(), {"class_of_edge": np.array(class_of_edge)}, {"weights": list(tables.weights)}
+    )
+
+
+def _cost(plan: Plan, depth: int, qubits: int, edges: int) -> Cost:
+    """Beside a state vector of the largest component with one node fixed (Z2)."""
+    return combined_cost(
+        width=plan.width,
+        operations=plan.operations[0],
+        steps=len(plan.steps),
+        table_bytes=table_bytes(plan, 0, 1),
+        slices=1,
+        qubits=qubits - 1,
+        gates=depth * (edges + qubits),
+        circuits=1,
+    )
 
 
 class MaxCutQaoa:
     """Energy <H_C>, its gradient and all edge correlations <Z_u Z_v> of one graph at one depth.
 
     Not safe for use by several threads at once: evaluations share one workspace.
+
+    Attributes:
+        depth: number of layers.
+        edges: the graph's edges, as its own pairs of nodes.
+        plan: the steps of the contraction.
+        cost: what one value and gradient costs, beside a state vector.
     """
 
     def __init__(
@@ -67,10 +136,12 @@ class MaxCutQaoa:
         class_of_edge: npt.NDArray[np.int64],
         plan: Plan,
         tables: CoupledTables,
+        cost: Cost,
     ) -> None:
         self.depth = depth
         self.edges = tuple(edges)
         self.plan = plan
+        self.cost = cost
         self._weights = weights
         self._class_of_edge = class_of_edge
         self._coefficients = np.bincount(class_of_edge, weights=weights / 2, minlength=len(plan.roots))
@@ -78,6 +149,7 @@ class MaxCutQaoa:
         entries = plan.buffer_entries[0]
         self._re, self._im = np.zeros(entries), np.zeros(entries)
         self._bar_re, self._bar_im = np.zeros(0), np.zeros(0)
+        self._scratch = np.zeros(SCRATCH), np.zeros(SCRATCH), np.zeros(MOST_INPUTS, dtype=np.int64)
 
     def value(self, gammas: Angles, betas: Angles) -> float:
         """<H_C> at one set of angles, each of shape (depth,), in radians."""
@@ -107,7 +179,7 @@ class MaxCutQaoa:
         results = np.zeros(len(plan.roots))
         evaluate_networks(
             plan.steps, plan.inputs, plan.groups, plan.roots, coefficients,
-            self._re, self._im, self._bar_re, self._bar_im, results,
+            self._re, self._im, self._bar_re, self._bar_im, results, *self._scratch,
         )  # fmt: skip
         return results
 
@@ -194,6 +266,23 @@ def _checked_graph(
         edges.append((numbers[u], numbers[v]))
         adjacency[numbers[u]][numbers[v]] = adjacency[numbers[v]][numbers[u]] = weight
     return nodes, edges, adjacency
+
+
+def _components(adjacency: Adjacency) -> list[set[int]]:
+    """Connected parts, as sets of node numbers."""
+    found: list[set[int]] = []
+    seen: set[int] = set()
+    for start in adjacency:
+        if start in seen:
+            continue
+        component, frontier = {start}, [start]
+        while frontier:
+            fresh = [node for node in adjacency[frontier.pop()] if node not in component]
+            component.update(fresh)
+            frontier += fresh
+        seen |= component
+        found.append(component)
+    return found
 
 
 def _weight(u: Hashable, v: Hashable, data: Mapping[str, Any]) -> float:

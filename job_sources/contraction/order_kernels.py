@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from contraction.compiled import compiled, inlined
+from contraction.compiled import compiled
 
 MINIMUM_FILL = 0
 MINIMUM_WIDTH = 1
@@ -23,7 +23,7 @@ _SHIFTS = (np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56))
 _NOISE_SHIFT = np.uint64(11)
 
 
-@inlined
+@compiled
 def _count_bits(word: np.uint64) -> np.int64:
     word = word - ((word >> _SHIFTS[0]) & _PAIRS)
     word = (word & _NIBBLES) + ((word >> _SHIFTS[1]) & _NIBBLES)
@@ -52,6 +52,22 @@ def _score(rows: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64], verte
     if rule == MINIMUM_FILL:
         return (degree * (degree - 1) - linked) * 0.5
     return bits
+
+
+@compiled
+def _eliminate(rows: npt.NDArray[np.uint64], vertex: int) -> None:
+    """Join all neighbours of a vertex and take it out; its own row is kept."""
+    words = rows.shape[1]
+    for word in range(words):
+        remaining = rows[vertex, word]
+        while remaining != _ZERO:
+            lowest = remaining & (~remaining + _ONE)
+            neighbour = word * 64 + _count_bits(lowest - _ONE)
+            remaining ^= lowest
+            for other in range(words):
+                rows[neighbour, other] |= rows[vertex, other]
+            rows[neighbour, vertex // 64] &= ~(_ONE << np.uint64(vertex % 64))
+            rows[neighbour, neighbour // 64] &= ~(_ONE << np.uint64(neighbour % 64))
 
 
 @compiled
@@ -125,14 +141,89 @@ def eliminate_greedily(
         order[position] = best
         alive[best] = False
         eliminated = best
-        for word in range(words):
-            remaining = rows[best, word]
-            while remaining != _ZERO:
-                lowest = remaining & (~remaining + _ONE)
-                neighbour = word * 64 + _count_bits(lowest - _ONE)
-                remaining ^= lowest
-                for other in range(words):
-                    rows[neighbour, other] |= rows[best, other]
-                rows[neighbour, best // 64] &= ~(_ONE << np.uint64(best % 64))
-                rows[neighbour, neighbour // 64] &= ~(_ONE << np.uint64(neighbour % 64))
+        _eliminate(rows, best)
     return operations, width
+
+
+@compiled
+def anneal_order(
+    adjacency: npt.NDArray[np.uint64],
+    weights: npt.NDArray[np.float64],
+    order: npt.NDArray[np.int64],
+    sweeps: int,
+    window: int,
+    temperature: float,
+    seed: int,
+    rows: npt.NDArray[np.uint64],
+    trial: npt.NDArray[np.uint64],
+    best_order: npt.NDArray[np.int64],
+) -> tuple[float, float]:
+    """Improve an elimination order by moving variables forward by up to `window` places.
+
+    The graph that is left after eliminating a set of variables doesn't depend on their order, so that a move changes
+    only the prices between its two places. Simulated annealing on log2 of the operations, cooled to zero.
+
+    Args:
+        adjacency, weights: as for eliminate_greedily; not changed.
+        order: the order to begin with; overwritten.
+        sweeps: passes over all places.
+        window: the farthest move.
+        temperature: of the first sweep, in units of log2 of the operations.
+        seed: of the random numbers.
+        rows, trial: scratch of adjacency's shape.
+        best_order: (as order) result.
+
+    Returns:
+        Operations and width of `best_order`, as eliminate_greedily.
+    """
+    count = order.size
+    words = adjacency.shape[1]
+    state = np.uint64(seed) * _MULTIPLIER + _INCREMENT
+    best, best_width = np.inf, np.inf
+    total = np.inf
+    for sweep in range(sweeps + 1):
+        heat = temperature * (1.0 - sweep / max(sweeps, 1))
+        for vertex in range(adjacency.shape[0]):
+            for word in range(words):
+                rows[vertex, word] = adjacency[vertex, word]
+        seen, width = 0.0, 0.0
+        for place in range(count):
+            # The first sweep only prices the order, and so does the part of a sweep without a room to move.
+            state = state * _MULTIPLIER + _INCREMENT
+            distance = 1 + np.int64((state >> _NOISE_SHIFT) % np.uint64(window))
+            if sweep > 0 and place + distance < count:
+                before, after = 0.0, 0.0
+                for side in range(2):
+                    for vertex in range(adjacency.shape[0]):
+                        for word in range(words):
+                            trial[vertex, word] = rows[vertex, word]
+                    for step in range(distance + 1):
+                        vertex = order[place + step]
+                        if side == 1:
+                            vertex = order[place + distance] if step == 0 else order[place + step - 1]
+                        price = 2.0 ** _score(trial, weights, vertex, MINIMUM_WIDTH)
+                        if side == 0:
+                            before += price
+                        else:
+                            after += price
+                        _eliminate(trial, vertex)
+                changed = total - before + after
+                state = state * _MULTIPLIER + _INCREMENT
+                uniform = (float(state >> _NOISE_SHIFT) + 0.5) * 2.0**-53
+                if after <= before or math.log2(changed / total) < -heat * math.log(uniform):
+                    moved = order[place + distance]
+                    for step in range(distance, 0, -1):
+                        order[place + step] = order[place + step - 1]
+                    order[place] = moved
+                    total = changed
+            vertex = order[place]
+            bits = _score(rows, weights, vertex, MINIMUM_WIDTH)
+            seen += 2.0**bits
+            width = max(width, bits)
+            _eliminate(rows, vertex)
+        total = seen
+        if seen < best:
+            best, best_width = seen, width
+            for place in range(count):
+                best_order[place] = order[place]
+    return best, best_width

@@ -1,7 +1,7 @@
 """Turn networks and their elimination orders into one straight list of steps, equal steps written once.
 
 Variables are renumbered so that the one summed first has the highest bit in every table: each step then sums the
-highest bits, and every table is read in its own order (see sweep_kernels). Two steps with the same inputs at the same
+highest bits, and every table is read in its own order (see step_table). Two steps with the same inputs at the same
 masks are one step, whichever networks they belong to: equal branches of different networks are contracted once, and
 networks that are equal as a whole share their root. Equality is decided on the expressions, never by a hash alone.
 """
@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from contraction.network import Factor, Network
+from contraction.step_table import BLOCK_BITS, MOST_INPUTS
 
-_MOST_INPUTS = 6
-_BLOCK_BITS = 6
 _SHARED_BITS = 14
 _STEP_COLUMNS = 10
 
@@ -35,7 +34,7 @@ class Plan:
     """Steps for one evaluation, with everything that must be known before memory is allocated.
 
     Attributes:
-        steps: (steps, 10) table, columns as in sweep_kernels.
+        steps: (steps, 10) table, columns as in step_table.
         inputs: (inputs, 3) table: offset, mask, batched.
         groups: (groups, 2) first and last step: group 0 holds the steps that don't depend on the batch or that several
             networks share, group 1 the batched steps that several share, and each later group one network's own.
@@ -136,7 +135,7 @@ class PlanBuilder:
                 for a in range(len(members))
                 for b in range(a + 1, len(members))
             )
-            if (len(members) <= 2 or cost > full_cost - 2) and len(members) <= _MOST_INPUTS:
+            if (len(members) <= 2 or cost > full_cost - 2) and len(members) <= MOST_INPUTS:
                 break
             pair = [members[first], members[second]]
             mask = pair[0][0] | pair[1][0]
@@ -157,7 +156,7 @@ class PlanBuilder:
         index_bits = bits - 1 if folded else bits
         masks = [(number, _compress(mask & index_scope, index_scope)) for mask, number in members]
         batched = any(self._is_batched(number) for number, _ in masks)
-        inputs = tuple(sorted(masks, key=lambda entry: (-_lowest_bit(entry[1], 0 if batched else _BLOCK_BITS), entry)))
+        inputs = tuple(sorted(masks, key=lambda entry: (-_lowest_bit(entry[1], 0 if batched else BLOCK_BITS), entry)))
         sign = 1
         for number, _ in inputs:
             sign *= self._signs[number]

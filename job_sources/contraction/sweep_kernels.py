@@ -1,13 +1,8 @@
-"""Run a contraction plan forward and backward in compiled code.
+"""Run the steps of a contraction plan that have no batch, forward and backward, in compiled code.
 
-One step multiplies the tables of its inputs over a joint index of `bits` bits and sums the `summed` highest ones. A
-table's index is what remains of the joint index at the input's mask (bit positions keep their order), so a table that
-depends on all low bits is read as contiguous memory. The work is done in blocks of 64 entries.
-
-A folded step uses the symmetry F(not x) = sign F(x): its tables hold only the entries whose highest variable is 0, its
-joint index leaves that variable out, and an index whose highest output bit is 1 lands on the complement.
-
-Kernels have few functions, flat arrays and no slices on purpose: that halves compile time and memory.
+A table that depends on all low bits of the joint index is read as contiguous memory. The work is done in blocks of
+2^BLOCK_BITS entries, real and imaginary parts apart; indices are unsigned, since numba's care for negative ones keeps
+loops from being vectorised.
 """
 
 from typing import Any
@@ -15,17 +10,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from contraction.compiled import compiled, inlined
-
-BLOCK_BITS = 6
-BLOCK = 1 << BLOCK_BITS
-MOST_INPUTS = 8
-# Rows of scratch: see backward_sweep.
-SCRATCH = (3 * MOST_INPUTS + 1) * BLOCK
-
-# Columns of the table of steps and of the table of inputs.
-BITS, SUMMED, FOLDED, SIGN, HALVINGS, OUTPUT, STORED, FIRST_INPUT, INPUTS, BATCHED = range(10)
-OFFSET, MASK, INPUT_BATCHED = range(3)
+from contraction.compiled import compiled
+from contraction.step_table import (
+    BITS,
+    BLOCK,
+    BLOCK_BITS,
+    FIRST_INPUT,
+    FOLDED,
+    HALVINGS,
+    INPUTS,
+    MASK,
+    MOST_INPUTS,
+    OFFSET,
+    OUTPUT,
+    SIGN,
+    STORED,
+    SUMMED,
+)
 
 Table = npt.NDArray[np.int64]
 Values = npt.NDArray[np.floating[Any]]
@@ -45,7 +46,7 @@ COMPRESSION = _compression_table()
 BIT_COUNTS = np.array([int(mask).bit_count() for mask in range(BLOCK)], dtype=np.int64)
 
 
-@inlined
+@compiled
 def compress(index: int, mask: int) -> int:
     """The bits of `index` at the bits of `mask`, moved together."""
     result = 0
@@ -59,7 +60,7 @@ def compress(index: int, mask: int) -> int:
     return result
 
 
-@inlined
+@compiled
 def _load(re: Values, im: Values, base: int, low_mask: int, count: int, to_re: Values, to_im: Values, row: int) -> None:
     """Copy the block of a table at `base` to `row` of the scratch arrays."""
     source, target, lanes = np.uintp(base), np.uintp(row), np.uintp(count)
@@ -74,7 +75,7 @@ def _load(re: Values, im: Values, base: int, low_mask: int, count: int, to_re: V
             to_im[target + lane] = im[entry]
 
 
-@inlined
+@compiled
 def _multiply(
     a_re: Values, a_im: Values, a: int, b_re: Values, b_im: Values, b: int, count: int, c_re: Values, c_im: Values, c: int
 ) -> None:
@@ -87,7 +88,7 @@ def _multiply(
         c_im[target + lane] = x_re * y_im + x_im * y_re
 
 
-@inlined
+@compiled
 def _output_entry(steps: Table, step: int, index: int) -> tuple[int, float, int]:
     """Where a joint index lands in a step's output, with what weight, and which way the following ones lie."""
     output_bits = steps[step, BITS] - steps[step, SUMMED]
@@ -107,14 +108,14 @@ def _output_entry(steps: Table, step: int, index: int) -> tuple[int, float, int]
 
 @compiled
 def forward_sweep(
-    steps: Table, inputs: Table, start: int, stop: int, re: Values, im: Values, work_re: Values, work_im: Values
+    steps: Table, inputs: Table, start: int, stop: int, re: Values, im: Values, work_re: Values, work_im: Values,
+    bases: Table,
 ) -> None:
     """Compute the tables of steps `start` to `stop` in the flat buffers `re` and `im`.
 
     Row j of the scratch arrays (SCRATCH entries) holds a block of the product of inputs 0 to j. Inputs come slowest
     changing first, so that most blocks recompute the last rows only; one further row takes a loaded block.
     """
-    bases = np.empty(MOST_INPUTS, dtype=np.int64)
     loaded = MOST_INPUTS * BLOCK
     for number in range(start, stop):
         bits = steps[number, BITS]
@@ -149,7 +150,7 @@ def forward_sweep(
             _store(steps, number, high << block_bits, count, work_re, work_im, row, re, im)
 
 
-@inlined
+@compiled
 def _store(
     steps: Table, step: int, index: int, count: int, work_re: Values, work_im: Values, row: int, re: Values, im: Values
 ) -> None:
@@ -173,7 +174,7 @@ def _store(
             im[first + lane] += weight * work_im[source + lane]
 
 
-@inlined
+@compiled
 def _fetch(
     steps: Table, step: int, index: int, count: int, re: Values, im: Values, work_re: Values, work_im: Values, row: int
 ) -> None:
@@ -197,7 +198,7 @@ def _fetch(
             work_im[target + lane] = weight * im[first + lane]
 
 
-@inlined
+@compiled
 def _add(re: Values, im: Values, base: int, low_mask: int, count: int, work_re: Values, work_im: Values, row: int) -> None:
     """Add a row of the scratch arrays to the entries that a block was loaded from."""
     source, target, lanes = np.uintp(row), np.uintp(base), np.uintp(count)
@@ -224,6 +225,7 @@ def backward_sweep(
     bar_im: Values,
     work_re: Values,
     work_im: Values,
+    bases: Table,
 ) -> None:
     """Carry adjoints from the outputs of steps `start` to `stop` to their inputs, last step first.
 
@@ -232,7 +234,6 @@ def backward_sweep(
     product of the inputs before it, the next ones the adjoints not yet added to its table, and the last row the
     output's adjoint times the inputs after it.
     """
-    bases = np.empty(MOST_INPUTS, dtype=np.int64)
     before, pending, after = MOST_INPUTS * BLOCK, 2 * MOST_INPUTS * BLOCK, 3 * MOST_INPUTS * BLOCK
     for number in range(stop - 1, start - 1, -1):
         bits = steps[number, BITS]
@@ -299,6 +300,9 @@ def evaluate_networks(
     bar_re: Values,
     bar_im: Values,
     results: npt.NDArray[np.float64],
+    work_re: Values,
+    work_im: Values,
+    bases: Table,
 ) -> None:
     """Evaluate every network of a plan without a batch, and optionally the gradient of a weighted sum of the values.
 
@@ -308,8 +312,9 @@ def evaluate_networks(
         re, im: flat buffers with the leaf tables filled in.
         bar_re, bar_im: adjoints, zeroed here; the leaves' part holds the result. Not used for values only.
         results: (networks,) real parts of the networks' values.
+        work_re, work_im: scratch of SCRATCH entries.
+        bases: scratch of MOST_INPUTS entries.
     """
-    work_re, work_im = np.empty(SCRATCH, dtype=re.dtype), np.empty(SCRATCH, dtype=re.dtype)
     networks = roots.shape[0]
     differentiate = coefficients.size > 0
     # The shared steps (group 0) run first forward, and last backward.
@@ -317,7 +322,7 @@ def evaluate_networks(
         group = turn + 1 if 0 < turn <= networks else 0
         start, stop = groups[group, 0], groups[group, 1]
         if turn <= networks:
-            forward_sweep(steps, inputs, start, stop, re, im, work_re, work_im)
+            forward_sweep(steps, inputs, start, stop, re, im, work_re, work_im, bases)
         if turn == 0:
             for entry in range(bar_re.size):
                 bar_re[entry] = 0.0
@@ -333,4 +338,4 @@ def evaluate_networks(
                         bar_im[entry] = 0.0
                 bar_re[root] += coefficients[turn - 1]
         if differentiate:
-            backward_sweep(steps, inputs, start, stop, re, im, bar_re, bar_im, work_re, work_im)
+            backward_sweep(steps, inputs, start, stop, re, im, bar_re, bar_im, work_re, work_im, bases)

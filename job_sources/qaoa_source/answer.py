@@ -19,6 +19,8 @@ _SAMPLING_COPIES = 5
 
 def sampled_states(model: CostModel) -> list[SampledState]:
     """The circuits that make the final state, or none where it is too large to hold."""
+    if model.contracted is not None:
+        return []
     if model.settings.reduction == "none":
         nodes = model.problem.nodes
         states = [SampledState(whole_circuit(model.problem, model.settings.p), tuple(range(nodes)))]

@@ -11,6 +11,7 @@ import pennylane as qml
 
 from qaoa_source.hyperparameters import Hyperparameters
 
+CONTRACTION = "local:hybridjobs/contraction"
 EMBEDDED = ("lightning.qubit", "lightning.gpu", "lightning.kokkos", "default.qubit")
 DISTRIBUTIONS = {
     "lightning.qubit": "pennylane-lightning",
@@ -18,6 +19,7 @@ DISTRIBUTIONS = {
     "lightning.kokkos": "pennylane-lightning-kokkos",
     "default.qubit": "pennylane",
     "braket.aws.qubit": "amazon-braket-pennylane-plugin",
+    "contraction": "numba",
 }
 
 
@@ -27,11 +29,19 @@ class DeviceError(RuntimeError):
 
 @dataclass(frozen=True)
 class DeviceRequest:
-    """A device string, taken apart. `name` is PennyLane's name of the device; `arn` is given for a remote one."""
+    """A device string, taken apart. `name` is PennyLane's name of the device; `arn` is given for a remote one.
+
+    The contraction simulator is no PennyLane device; its name is "contraction".
+    """
 
     text: str
     name: str
     arn: str | None = None
+
+    @property
+    def contracts(self) -> bool:
+        """Whether it is the contraction simulator."""
+        return self.text == CONTRACTION
 
     @property
     def embedded(self) -> bool:
@@ -40,18 +50,22 @@ class DeviceRequest:
 
 
 def parse_device(text: str) -> DeviceRequest:
-    """Reads `local:pennylane/<simulator>` or a Braket device ARN.
+    """Reads `local:pennylane/<simulator>`, `local:hybridjobs/contraction` or a Braket device ARN.
 
     Raises:
         DeviceError: The string names neither, or a simulator that this job doesn't know.
     """
     if text.startswith("arn:"):
         return DeviceRequest(text, "braket.aws.qubit", text)
+    if text == CONTRACTION:
+        return DeviceRequest(text, "contraction")
     scheme, _, rest = text.partition(":")
     provider, _, name = rest.partition("/")
     if scheme == "local" and provider == "pennylane" and name in EMBEDDED:
         return DeviceRequest(text, name)
-    near = difflib.get_close_matches(text, [f"local:pennylane/{known}" for known in EMBEDDED], n=1, cutoff=0.8)
+    near = difflib.get_close_matches(
+        text, [CONTRACTION, *(f"local:pennylane/{known}" for known in EMBEDDED)], n=1, cutoff=0.8
+    )
     hint = f"Did you mean {near[0]}?" if near else f"Use local:pennylane/ and one of {', '.join(EMBEDDED)}, or an ARN."
     raise DeviceError(f"device {text!r} is unknown to this job. {hint}")
 
@@ -62,6 +76,16 @@ def check_method(request: DeviceRequest, settings: Hyperparameters) -> None:
     Raises:
         DeviceError: Names the hyperparameter, its value and the remedy.
     """
+    if request.contracts:
+        for name, value, kept in (
+            ("diff_method", settings.diff_method, {"adjoint"}),
+            ("interface", settings.interface, {"auto"}),
+            ("reduction", settings.reduction, {"none", "auto"}),
+            ("precision", settings.precision, {"double"}),
+        ):
+            if value not in kept:
+                raise DeviceError(f"{name} = {value!r} doesn't apply to the contraction simulator: leave it out")
+        return
     if settings.diff_method == "backprop" and request.name != "default.qubit":
         raise DeviceError(
             f"diff_method = 'backprop' doesn't work on {request.name}: give adjoint, or the device default.qubit"
@@ -99,9 +123,10 @@ def open_device(request: DeviceRequest, settings: Hyperparameters, *, wires: int
         options["c_dtype"] = np.complex64 if settings.precision == "single" else np.complex128
     try:
         device = qml.device(request.name, **options)
-    except (qml.exceptions.DeviceError, ImportError, OSError) as error:
+    except (qml.exceptions.DeviceError, ImportError, OSError, RuntimeError) as error:
         raise DeviceError(
-            f"{request.name} can't be opened: {error} Install {DISTRIBUTIONS[request.name]} in the job's image."
+            f"{request.name} can't be opened: {error}. "
+            f"Install {DISTRIBUTIONS[request.name]} in the job's image, with libraries that fit its driver."
         ) from error
     if device.name != request.name:
         raise DeviceError(f"asked for {request.name} but PennyLane opened {device.name}. Check the image's packages.")

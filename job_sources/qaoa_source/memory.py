@@ -71,6 +71,22 @@ def available() -> float:
     return free
 
 
+def check_bytes(wanted: float, free: float) -> MemoryNeed:
+    """The need of the contraction simulator, whose tables take `wanted` bytes.
+
+    Raises:
+        MemoryEstimateError: It doesn't fit into `free` bytes.
+    """
+    total = BASE_BYTES + wanted
+    if total <= free:
+        return MemoryNeed(0, 0.0, total)
+    fitting = [f"instance type {name} ({gib:g} GiB)" for name, gib in HOST_GIB.items() if total <= _USABLE * gib * GIB]
+    raise MemoryEstimateError(
+        f"the contraction needs {_text(total)}, this instance has {_text(free)} free. "
+        f"Would fit: {', '.join([*fitting[:1], 'a smaller p', 'a sparser graph'])}."
+    )
+
+
 def check(
     plan: Plan,
     request: DeviceRequest,

@@ -26,6 +26,8 @@ from qaoa_source.optimise import OPTIMIZERS
 from qaoa_source.problem import MaxCutProblem, random_problem
 
 CHANNEL = "input-graph"
+# After this many iterations every second one is saved, then every third: a checkpoint holds the whole record.
+CHECKPOINTED_EACH = 1000
 
 
 def main() -> None:
@@ -94,7 +96,8 @@ class Run:
         log_metric("Cost", cost, iteration_number=self._done)
         log_metric("iteration_seconds", seconds, iteration_number=self._done)
         self._done += 1
-        checkpoints.save(self._recorded, self._origin)
+        if self._done % (1 + self._done // CHECKPOINTED_EACH) == 0:
+            checkpoints.save(self._recorded, self._origin)
         return cost, gradient
 
     def _replay(self, parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -137,9 +140,9 @@ class Run:
             "reduction_work": dict(model.plan.compared),
             "circuits": len(model.plan.circuits),
             "circuit_executions": model.circuit_executions,
-            "qubits": model.plan.wires,
+            "qubits": model.plan.wires or None,
             "device": model.request.text,
-            "device_name": self._objective.device.name,
+            "device_name": model.device_name,
             "gpu": None if model.gpu is None else model.gpu.name,
             **found,
             "approximation_ratio": -cost / found["optimum"] if found["optimum"] else None,

@@ -33,8 +33,8 @@ class Plan:
 
     @property
     def wires(self) -> int:
-        """Qubits of the largest circuit."""
-        return max(circuit.wires for circuit in self.circuits)
+        """Qubits of the largest circuit, 0 where there is none."""
+        return max((circuit.wires for circuit in self.circuits), default=0)
 
 
 def plan(problem: MaxCutProblem, p: int, reduction: str) -> Plan:

@@ -41,7 +41,7 @@ def origin(settings: Hyperparameters, split: Split) -> dict[str, Any]:
 
 def save(trainer: Trainer, from_where: Mapping[str, Any]) -> None:
     """Writes the checkpoint. Does nothing in a job without a checkpoint directory."""
-    if "AMZN_BRAKET_CHECKPOINT_DIR" not in os.environ:
+    if not os.environ.get("AMZN_BRAKET_CHECKPOINT_DIR"):
         return
     document = {
         "origin": dict(from_where),
@@ -98,7 +98,7 @@ def _unusable(name: str, error: Exception) -> CheckpointError:
 
 
 def _found(other_job: str | None) -> Path | None:
-    if "AMZN_BRAKET_CHECKPOINT_DIR" not in os.environ:
+    if not os.environ.get("AMZN_BRAKET_CHECKPOINT_DIR"):
         return None
     for job in (_job_name(), other_job):
         if job is not None and _file(job).exists():

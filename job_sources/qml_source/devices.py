@@ -1,9 +1,7 @@
 """Opens the simulator that the job was asked to run on, and no other."""
 
-import difflib
 import importlib.metadata
 import platform
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,81 +9,11 @@ import pennylane as qml
 
 from qml_source.hyperparameters import Hyperparameters
 from qml_source.memory import available_bytes, readable
+from qml_source.simulators import CONTRACTION, SIMULATORS, DeviceError, DeviceRequest
 
-CONTRACTION = "local:hybridjobs/contraction"
-SIMULATORS = {
-    "local:pennylane/lightning.qubit": "pennylane-lightning",
-    "local:pennylane/lightning.gpu": "pennylane-lightning-gpu",
-    "local:pennylane/lightning.kokkos": "pennylane-lightning-kokkos",
-    "local:pennylane/default.qubit": "pennylane",
-    CONTRACTION: "",
-}
-DEVICE_NAMES = {CONTRACTION: "hybridjobs.contraction"}
 BYTES_PER_AMPLITUDE = {"double": 16, "single": 8}
 # The state, its adjoint, and the copy that each derivative is taken on, with one to spare for the device's own work.
 STATES_OF_ADJOINT = 4
-
-
-class DeviceError(RuntimeError):
-    """The device asked for can't be used: says which, why, and the remedy."""
-
-
-@dataclass(frozen=True)
-class DeviceRequest:
-    """A device string, taken apart. `name` is PennyLane's name of the device."""
-
-    text: str
-    name: str
-
-    @property
-    def is_lightning(self) -> bool:
-        """Whether it holds one state vector at a time and differentiates by the adjoint method."""
-        return self.name.startswith("lightning.")
-
-    @property
-    def uses_gpu(self) -> bool:
-        """Whether it runs on a GPU and nowhere else."""
-        return self.name == "lightning.gpu"
-
-    @property
-    def differentiation(self) -> str:
-        """The device's own way to gradients."""
-        return "adjoint" if self.is_lightning else "backprop"
-
-
-def parse_device(text: str) -> DeviceRequest:
-    """Reads `local:<provider>/<simulator>`.
-
-    Raises:
-        DeviceError: The string names no embedded simulator that this job knows.
-    """
-    if text in SIMULATORS:
-        return DeviceRequest(text, DEVICE_NAMES.get(text) or text.rpartition("/")[2])
-    if text.startswith("arn:"):
-        raise DeviceError(
-            f"device {text}: this job needs exact gradients of every sample in every step, which only embedded "
-            f"simulators give. Use one of {', '.join(SIMULATORS)}."
-        )
-    near = difflib.get_close_matches(text, SIMULATORS, n=1, cutoff=0.8)
-    hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(SIMULATORS)}."
-    raise DeviceError(f"device {text!r} is unknown to this job. {hint}")
-
-
-def check_method(request: DeviceRequest, settings: Hyperparameters) -> None:
-    """Refuses what the device can't do, before anything is computed.
-
-    Raises:
-        DeviceError: Names the hyperparameter, its value and the remedy.
-    """
-    if settings.diff_method not in ("auto", request.differentiation):
-        raise DeviceError(
-            f"diff_method = {settings.diff_method!r} doesn't work on {request.name}: give {request.differentiation}, "
-            "or leave it out"
-        )
-    if settings.precision == "single" and not request.is_lightning:
-        raise DeviceError(
-            f"precision = 'single' doesn't work on {request.name}: leave it out, or use a lightning device"
-        )
 
 
 def check_memory(request: DeviceRequest, settings: Hyperparameters, sharers: int) -> None:

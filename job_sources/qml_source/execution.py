@@ -9,15 +9,10 @@ import torch
 from torch import Tensor
 
 from qml_source import circuit, fusion
-from qml_source.devices import (
-    BYTES_PER_AMPLITUDE,
-    CONTRACTION,
-    DeviceRequest,
-    bytes_of_batch_in_states,
-    open_device,
-)
+from qml_source.devices import BYTES_PER_AMPLITUDE, bytes_of_batch_in_states, open_device
 from qml_source.hyperparameters import Hyperparameters
 from qml_source.memory import available_bytes
+from qml_source.simulators import CONTRACTION, DeviceRequest
 
 # A batched simulator keeps what it needs for the derivatives of a whole batch: at most this part of what is free.
 SHARE_FOR_A_BATCH = 0.5

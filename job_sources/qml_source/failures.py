@@ -14,6 +14,10 @@ class RankFailedError(RuntimeError):
     """A worker of a data-parallel training failed, and the training with it: names the worker and its own error."""
 
 
+class TerminatedError(RuntimeError):
+    """A host of a data-parallel training was asked to end, and has ended its workers."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """One worker's end: `reason` is "Type: message", `time_ns` when, `consequence` whether another's end caused it."""
@@ -52,11 +56,13 @@ def recorded(folder: Path) -> list[Failure]:
 def silent(ends: Mapping[int, tuple[int, str]], known: Iterable[Failure], host: str) -> list[Failure]:
     """Failures of workers that ended without leaving a word; `ends` has exit code and signal's name by rank."""
     told = {failure.rank for failure in known}
-    return [
-        Failure(f"Killed: the worker was ended by {signal}" if code < 0 else f"it ended with exit code {code}", rank, host)
-        for rank, (code, signal) in ends.items()
-        if rank not in told
-    ]
+    found = []
+    for rank, (code, signal) in ends.items():
+        if rank not in told:
+            reason = f"Killed: the worker was ended by {signal}" if code < 0 else f"it ended with exit code {code}"
+            # NCCL aborts the process when another worker is gone.
+            found.append(Failure(reason, rank, host, consequence=signal == "SIGABRT"))
+    return found
 
 
 def cause(failures: Iterable[Failure]) -> Failure | None:

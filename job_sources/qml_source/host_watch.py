@@ -22,9 +22,9 @@ from qml_source.topology import Topology
 # Hosts start together, but an image may take one of them minutes longer to pull.
 LONGEST_START = timedelta(minutes=10)
 BEAT_SECONDS = 1.0
-SILENCE_SECONDS = 20.0
-CAUSE_SECONDS = 5.0
-FAREWELL_SECONDS = 10.0
+SILENCE_SECONDS = 15.0
+CAUSE_SECONDS = 4.0
+FAREWELL_SECONDS = 3.0
 
 
 _Answer = TypeVar("_Answer")

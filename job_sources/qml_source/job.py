@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qml_source.data import DataError, Samples, Split, read_channel, split
-from qml_source.devices import DeviceRequest, check_method, parse_device
 from qml_source.hyperparameters import Hyperparameters, parse_hyperparameters
+from qml_source.simulators import DeviceRequest, check_method, parse_device
 
 CHANNEL = "input-data"
 

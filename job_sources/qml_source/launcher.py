@@ -17,7 +17,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from qml_source import failures
-from qml_source.failures import Failure, RankFailedError
+from qml_source.failures import Failure, RankFailedError, TerminatedError
 from qml_source.host_watch import LONGEST_START, HostWatch
 from qml_source.ranks import network_variables
 from qml_source.topology import THREAD_VARIABLES, Topology
@@ -27,25 +27,27 @@ LAUNCHER_VARIABLE = "QML_LAUNCHER_PID"
 MONITOR_SECONDS = 0.1
 
 
-def launch(topology: Topology) -> None:
-    """Runs this host's workers to their end.
+def launch(topology: Topology, worker: str = WORKER) -> None:
+    """Runs this host's workers, each the module `worker`, to their end.
 
     Raises:
         RankFailedError: A worker failed, here or on another host.
-        SignalException: This process was asked to end, and has ended its workers.
+        TerminatedError: This process was asked to end, and has ended its workers.
     """
     watch = HostWatch(topology)
     with tempfile.TemporaryDirectory(prefix="qml-failures-") as name, _variables(worker_variables(topology, name)):
         folder = Path(name)
         watch.start()
         try:
-            elastic_launch(_configuration(topology), sys.executable)("-u", "-m", WORKER)
+            elastic_launch(_configuration(topology), sys.executable)("-u", "-m", worker)
         except ChildFailedError as error:
             raise _failed(topology, watch, _local_cause(error, folder, topology.current)) from None
-        except SignalException:
-            if watch.lost is None:
-                raise
-            raise _failed(topology, watch, watch.lost) from None
+        except SignalException as error:
+            if watch.lost is not None:
+                raise _failed(topology, watch, watch.lost) from None
+            reason = f"{topology.current} was asked to end by {error.sigval.name}"
+            watch.report(Failure(f"TerminatedError: {reason}"))
+            raise TerminatedError(reason) from None
         finally:
             watch.end()
 

@@ -98,7 +98,7 @@ class Trainer:
         self._batches.set_epoch(progress.epoch)
         for batch in self._batches.after(progress.batches_done):
             begun = time.perf_counter()
-            loss_sum, right = self._step(batch)
+            loss_sum, right = self.step(batch)
             progress.loss_sum += loss_sum
             progress.correct += right
             progress.seconds += time.perf_counter() - begun
@@ -106,7 +106,7 @@ class Trainer:
             if progress.batches_done < len(self._batches):
                 after_step()
 
-    def _step(self, batch: Batch) -> tuple[float, float]:
+    def step(self, batch: Batch) -> tuple[float, float]:
         """One step of the optimiser; returns the batch's sum of losses and its correct outputs, of all workers."""
         self.optimizer.zero_grad(set_to_none=True)
         totals = torch.zeros(2, dtype=torch.float64, device=self._training.targets.device)

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from qml_source.circuit import REACHES, WEIGHTS_PER_ROTATION
-from qml_source.devices import DeviceRequest, parse_device
 from qml_source.execution import Execution, open_execution
 from qml_source.hyperparameters import Hyperparameters
+from qml_source.simulators import DeviceRequest, parse_device
 
 PRECISIONS = {"double": torch.float64, "single": torch.float32}
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from qml_source.devices import DeviceRequest
+from qml_source.simulators import DeviceRequest
 
 
 @dataclass(frozen=True)

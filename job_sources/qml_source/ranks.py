@@ -3,6 +3,7 @@
 import datetime
 import importlib
 import importlib.util
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -90,8 +91,9 @@ class ConnectedRanks:
         try:
             exchange()
         except RuntimeError as error:
-            first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise PeerLostError(f"rank {self.rank} of {self.size} lost the others while {purpose}: {first_line}") from error
+            # gloo's messages begin with the place in its own source.
+            text = re.sub(r"^\[[^]]*\] *", "", str(error)).splitlines()
+            raise PeerLostError(f"lost the other workers while {purpose}: {text[0] if text else repr(error)}") from error
 
 
 def choose_backend(asked: str, *, on_gpu: bool) -> str:

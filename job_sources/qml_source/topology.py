@@ -6,8 +6,8 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from qml_source.devices import DeviceRequest
 from qml_source.hyperparameters import HyperparameterError
+from qml_source.simulators import DeviceRequest
 
 DEFAULT_PORT = 29400
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

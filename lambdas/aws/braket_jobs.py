@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import ClientError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
@@ -52,9 +54,14 @@ class BraketJobs:
         """Create a job; returns its ARN. The same request again returns the same job, by its client token."""
         return self._client.create_job(**request)["jobArn"]
 
-    def get(self, arn: str) -> Job:
-        """Return the job of that ARN."""
-        answer = self._client.get_job(jobArn=arn)
+    def get(self, arn: str) -> Job | None:
+        """Return the job of that ARN; None if Braket doesn't know it."""
+        try:
+            answer = self._client.get_job(jobArn=arn)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                return None
+            raise
         return Job(
             arn=answer["jobArn"],
             name=answer["jobName"],

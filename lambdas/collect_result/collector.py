@@ -29,6 +29,9 @@ class Collector:
     def collect_arn(self, arn: str) -> bool:
         """Collect the job of an ARN if it is ours and has ended; returns whether it was."""
         job = self._services.braket.get(arn)
+        if job is None:
+            log("Braket does not know the job", job_arn=arn)
+            return False
         launch = self._services.ledger.get(job.name)
         if launch is None or not launch.owns(job.tags):
             log("not a job of this stage", job_name=job.name, job_arn=arn)
@@ -40,8 +43,16 @@ class Collector:
         arn = launch.job_arn
         if arn is None and launch.state is State.STARTING:
             arn = self._starter.existing_job(launch)
-        if arn is not None:
-            self.collect(launch, self._services.braket.get(arn))
+        if arn is None:
+            return
+        job = self._services.braket.get(arn)
+        if job is not None:
+            self.collect(launch, job)
+            return
+        # It would hold a place for ever.
+        reason = f"Braket does not know the job {arn}"
+        log(reason, job_name=launch.name)
+        self._services.ledger.replace(launch.moved(State.FAILED, self._services.now(), reason=reason))
 
     def collect(self, launch: Launch, job: Job) -> bool:
         """Collect a launch's job if it has ended; returns whether it has.

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from collect_result.collector import Collector
 from collect_result.sweep import Sweep
-from dispatch.diagnosis import is_absent
 from dispatch.dispatcher import dispatch
 from log_lines import log, without_response_url
 from services import services
@@ -44,13 +41,7 @@ def serve(services: Services, event: dict[str, Any], context: object) -> dict[st
             raise CollectError(f"could not look at {', '.join(sweep.failed)}: see the log; the next sweep tries again")
         return {"swept": True}
     arn = _job_arn(event)
-    try:
-        ended = Collector(services).collect_arn(arn)
-    except ClientError as error:
-        if not is_absent(error):
-            raise
-        log("Braket does not know the job", job_arn=arn)
-        ended = False
+    ended = Collector(services).collect_arn(arn)
     if ended:
         dispatch(services, deadline)
     return {"job_arn": arn, "ended": ended}

@@ -72,7 +72,9 @@ def make_record(launch: Launch, job: Job, results: Results, log_tail: list[str],
 
 def document_bytes(document: dict[str, Any]) -> bytes:
     """Write a record or a summary as JSON that people can read and that has one form only."""
-    return (json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    text = json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    # Half of a surrogate pair, which JSON allows and UTF-8 doesn't, stays the escape that it was.
+    return text.encode(errors="backslashreplace")
 
 
 def _reason(job: Job, results: Results) -> str | None:

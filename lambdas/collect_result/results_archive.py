@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import posixpath
 import tarfile
 import zlib
@@ -32,7 +33,9 @@ def read_results(archive: IO[bytes]) -> Results:
         The `dataDictionary`, with null for NaN and infinities; pickled results are never loaded.
     """
     try:
-        document = json.loads(_member(archive), parse_constant=lambda _: None)
+        document = json.loads(_member(archive), parse_constant=lambda _: None, parse_float=_finite)
+        # What can't be written again must not keep the record from being written.
+        json.dumps(document, indent=2, allow_nan=False)
     except (tarfile.TarError, zlib.error, EOFError) as error:
         return Results(None, f"model.tar.gz can't be read: {error}")
     except _UnusableError as error:
@@ -46,6 +49,11 @@ def read_results(archive: IO[bytes]) -> Results:
             None, f"results.json is {document['dataFormat']}, which is never loaded: save the results as plain text"
         )
     return Results(document["dataDictionary"])
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
 
 
 class _UnusableError(Exception):

@@ -11,8 +11,8 @@ from clock import moment
 from collect_result.collector import Collector
 from collect_result.summariser import Summariser
 from collect_result.summary import groups
-from dispatch.diagnosis import is_absent
 from dispatch.dispatcher import dispatch
+from dispatch.starter import end_job
 from errors import ConflictingWrite, LaunchError
 from launch_job.release import release
 from launches import Launch, Released, State
@@ -42,7 +42,7 @@ class Sweep:
     def run(self) -> None:
         """Collect what has ended, start what waits, report what belongs to no stack, complete the summaries."""
         for launch in self._services.ledger.open_launches():
-            self._guarded(launch.name, lambda launch=launch: self._look(launch))  # type: ignore[misc]
+            self._guarded(launch.name, lambda launch=launch: self._collector.look(launch))  # type: ignore[misc]
         self._guarded("dispatch", lambda: dispatch(self._services, self._deadline))
         self._guarded("orphans", self._report_orphans)
         self._guarded("summaries", self._complete_summaries)
@@ -54,32 +54,12 @@ class Sweep:
             log("the sweep could not look at something", name=name, error=str(error))
             self.failed.append(name)
 
-    def _look(self, launch: Launch) -> None:
-        try:
-            self._collector.look(launch)
-        except ClientError as error:
-            if not is_absent(error):
-                raise
-            # It would hold a place for ever.
-            reason = f"Braket does not know the job {launch.job_arn}"
-            log(reason, job_name=launch.name)
-            self._services.ledger.replace(launch.moved(State.FAILED, self._services.now(), reason=reason))
-
     def _report_orphans(self) -> None:
         """Report launches and jobs that no stack resource holds, and end them if the stage says so."""
         launches = self._services.ledger.open_launches()
-        orphans = [launch for launch in launches if self._is_orphan(launch)]
-        for launch in orphans:
-            log("orphan: no stack resource holds this launch", job_name=launch.name, stack_id=launch.identity.stack_id)
-            if self._services.settings.cancel_orphans:
-                release(
-                    self._services,
-                    launch.name,
-                    why=Released.DELETED,
-                    request_id=f"sweep {self._services.now()}",
-                    deadline=self._deadline,
-                    reason="no stack resource holds this launch",
-                )
+        orphans: list[Launch] = []
+        for launch in launches:
+            self._guarded(launch.name, lambda launch=launch: self._report_if_orphan(launch, orphans))  # type: ignore[misc]
         strangers = self._unknown_jobs()
         emit_metrics(
             self._services.settings.stage,
@@ -90,6 +70,21 @@ class Sweep:
                 "Orphans": (float(len(orphans) + strangers), "Count"),
             },
         )
+
+    def _report_if_orphan(self, launch: Launch, orphans: list[Launch]) -> None:
+        if not self._is_orphan(launch):
+            return
+        orphans.append(launch)
+        log("orphan: no stack resource holds this launch", job_name=launch.name, stack_id=launch.identity.stack_id)
+        if self._services.settings.cancel_orphans:
+            release(
+                self._services,
+                launch.name,
+                why=Released.DELETED,
+                request_id=f"sweep {self._services.now()}",
+                deadline=self._deadline,
+                reason="no stack resource holds this launch",
+            )
 
     def _is_orphan(self, launch: Launch) -> bool:
         age = self._services.clock.now() - moment(launch.requested_at)
@@ -108,11 +103,16 @@ class Sweep:
         for job in self._services.braket.since(self._services.clock.now() - _LONGEST_JOB):
             if not job.is_active or job.tags.get("hybrid-jobs:stage") != stage:
                 continue
-            if self._services.ledger.get(job.name) is None:
+            launch = self._services.ledger.get(job.name)
+            if launch is None:
                 count += 1
                 log("orphan: the ledger does not know this job", job_name=job.name, job_arn=job.arn)
                 if self._services.settings.cancel_orphans:
-                    self._services.braket.cancel(job.arn)
+                    end_job(self._services, job.arn)
+            elif launch.job_arn not in {None, job.arn}:
+                # Braket's memory of the client token was shorter than a repeated start: the first job stays.
+                log("a second job of a launch is ended", job_name=job.name, job_arn=job.arn)
+                end_job(self._services, job.arn)
         return count
 
     def _complete_summaries(self) -> None:

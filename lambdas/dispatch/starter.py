@@ -188,7 +188,8 @@ def end_job(services: Services, arn: str) -> None:
         if is_access_denied(error) or is_transient(error):
             raise
         # Conflict, or a validation error about the job's state: what counts is whether it is still active.
-        if not services.braket.get(arn).is_active:
+        job = services.braket.get(arn)
+        if job is None or not job.is_active:
             return
         code, text = error_text(error)
         log("CancelJob was refused for an active job; asking once more", job_arn=arn, code=code, text=text)

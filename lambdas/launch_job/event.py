@@ -11,6 +11,19 @@ from errors import LaunchError
 from launches import Identity
 
 SPEC_VERSIONS = ("1",)
+_SPEC_KEYS = frozenset(
+    {
+        "checkpoints",
+        "device",
+        "entry_point",
+        "hyperparameters",
+        "image",
+        "inputs",
+        "instance",
+        "max_runtime_seconds",
+        "source",
+    }
+)
 _REMEDY = "Deploy with the version of this project that synthesized the stack"
 
 
@@ -28,6 +41,16 @@ class Wish:
     input_files: dict[str, str] = field(default_factory=dict)
     image_uri: str | None = None
     price: dict[str, Any] | None = None
+
+    def require_complete(self) -> None:
+        """Make sure that the spec says all that a launch needs; a Delete needs less.
+
+        Raises:
+            LaunchError: It doesn't.
+        """
+        missing = sorted(_SPEC_KEYS - set(self.spec))
+        if missing:
+            raise LaunchError(f"the spec of {self.identity.job} has no {', '.join(missing)}", remedy=_REMEDY)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ def _explained(error: ClientError | BotoCoreError, kind: str) -> LaunchError:
     code, text = error_text(error)
     operation = error.operation_name if isinstance(error, ClientError) else "a call of AWS"
     if is_access_denied(error):
-        remedy = f"Give the launcher's role the permission for {operation} (docs/security.md) and try again"
+        remedy = f"Give the launcher's role the permission for {operation} and try again"
     elif kind == "Delete":
         remedy = "Delete again: a job that isn't cancelled goes on and is billed until its max_runtime_seconds"
     else:

@@ -160,6 +160,7 @@ class Launcher:
 
     def _prepare(self, wish: Wish) -> str:
         """Put the job's files into the bucket; returns the image's address."""
+        wish.require_complete()
         settings = self._services.settings
         worst = worst_case_usd(wish.spec, wish.price)
         if settings.max_spend_usd is not None and worst is not None and worst > settings.max_spend_usd:

@@ -147,9 +147,9 @@ def _finish_start(services: Services, launch: Launch) -> None:
 
 
 def _end_jobs_by_name(services: Services, name: str, identity: Identity) -> None:
-    stranger = Launch(name=name, state=State.WITHDRAWN, identity=identity, requested_at="", updated_at="")
+    mine = Launch(name=name, state=State.WITHDRAWN, identity=identity, requested_at="", updated_at="")
     for job in services.braket.find(name):
-        if job.is_active and stranger.owns(job.tags):
+        if job.is_active and mine.owns(job.tags):
             end_job(services, job.arn)
 
 

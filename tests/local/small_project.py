@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 # One job source for all that a test needs a job to do; `behaviour` chooses.
-_SOURCE = '''
+_SOURCE = """
 import time
 
 from braket.jobs import get_hyperparameters, save_job_result
@@ -20,7 +20,7 @@ def main():
     if behaviour == "sleep":
         time.sleep(600)
     save_job_result({"seen": hyperparameters})
-'''
+"""
 
 _JOB = """
 [jobs.{name}]

@@ -19,6 +19,7 @@ from hybridjobs.local.run_folder import RunFolder
 from tests.local.tiny_cloud import create_function
 
 pytestmark = pytest.mark.xdist_group("gaps")
+STOCK = {"registryId": "292282985366", "repositoryName": "amazon-braket-base-jobs"}
 
 
 class BareEmulator(LocalCloud):
@@ -107,3 +108,19 @@ def test_the_bare_emulator_has_no_s3_client_for_the_function_that_empties_bucket
     answer = bare.client("lambda").invoke(FunctionName="s3-client", Payload=b"{}")
     assert "FunctionError" in answer
     assert "@aws-sdk/client-s3" in answer["Payload"].read().decode()
+
+
+def test_the_bare_emulator_knows_no_images_of_other_accounts(bare: LocalCloud) -> None:
+    with pytest.raises(ClientError, match="RepositoryNotFoundException"):
+        bare.client("ecr").batch_get_image(**STOCK, imageIds=[{"imageTag": "latest"}])
+
+
+def test_stock_images_are_known_by_their_tags_and_others_are_not(cloud: LocalCloud) -> None:
+    ecr = cloud.client("ecr")
+    answer = ecr.batch_get_image(**STOCK, imageIds=[{"imageTag": "latest"}, {"imageTag": "0.1"}])
+    assert [failure["imageId"]["imageTag"] for failure in answer["failures"]] == ["0.1"]
+    (digest,) = [image["imageId"]["imageDigest"] for image in answer["images"]]
+    same = ecr.batch_get_image(**STOCK, imageIds=[{"imageDigest": digest}])["images"]
+    assert [image["imageId"]["imageTag"][:4] for image in same] == ["late", "1.0-"]
+    with pytest.raises(ClientError, match="RepositoryNotFoundException"):
+        ecr.batch_get_image(repositoryName=STOCK["repositoryName"], imageIds=[{"imageTag": "latest"}])

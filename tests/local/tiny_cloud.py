@@ -18,7 +18,7 @@ from hybridjobs.local.cloud import LocalCloud
 ROOT = Path(__file__).resolve().parents[2]
 BUCKET = "amazon-braket-tiny"
 ROLE = "AmazonBraketJobsExecutionRole-Tiny"
-_TRUST = {
+TRUST = {
     "Version": "2012-10-17",
     "Statement": [
         {"Effect": "Allow", "Principal": {"Service": "braket.amazonaws.com"}, "Action": "sts:AssumeRole"},
@@ -54,12 +54,13 @@ def invoke(cloud: LocalCloud, name: str, event: Mapping[str, Any] | None = None)
     return json.loads(answer["Payload"].read())
 
 
-def start_job(cloud: LocalCloud, name: str, program: str) -> str:
+def start_job(cloud: LocalCloud, name: str, program: str, image: str | None = None) -> str:
     """Start a job of one module, with the bucket and role that it needs; return its ARN."""
+    container = {"containerImage": {"uri": image}} if image else {}
     s3, iam = cloud.client("s3"), cloud.client("iam")
     s3.create_bucket(Bucket=BUCKET)
     with contextlib.suppress(ClientError):
-        iam.create_role(RoleName=ROLE, Path="/service-role/", AssumeRolePolicyDocument=json.dumps(_TRUST))
+        iam.create_role(RoleName=ROLE, Path="/service-role/", AssumeRolePolicyDocument=json.dumps(TRUST))
     source = io.BytesIO()
     with tarfile.open(fileobj=source, mode="w:gz") as archive:
         for path, content in (("tiny/__init__.py", b""), ("tiny/job.py", program.encode())):
@@ -76,7 +77,8 @@ def start_job(cloud: LocalCloud, name: str, program: str) -> str:
                 "entryPoint": "tiny.job",
                 "s3Uri": f"s3://{BUCKET}/source.tar.gz",
                 "compressionType": "GZIP",
-            }
+            },
+            **container,
         },
         outputDataConfig={"s3Path": f"s3://{BUCKET}/jobs/{name}/data"},
         checkpointConfig={"s3Uri": f"s3://{BUCKET}/jobs/{name}/checkpoints"},

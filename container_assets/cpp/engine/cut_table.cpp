@@ -77,7 +77,8 @@ CutTable::CutTable(const Part& part, Team& team) {
     const auto multiples = as_multiples(part.edges);
     if (!multiples) {
         stored_ = CutValues::Stored::reals;
-        return fill<double>(part, team);
+        fill<double>(part, team);
+        return;
     }
     Part counted = part;
     for (std::size_t edge = 0; edge < part.edges.size(); ++edge)
@@ -85,12 +86,15 @@ CutTable::CutTable(const Part& part, Team& team) {
     unit_ = multiples->unit;
     offset_ = unit_ * static_cast<double>(multiples->lowest);
     distinct_ = static_cast<std::size_t>(multiples->range) + 1;
-    if (distinct_ <= 0x100) return fill<std::uint8_t>(counted, team);
-    stored_ = CutValues::Stored::words;
-    fill<std::uint16_t>(counted, team);
+    if (distinct_ <= 0x100) {
+        fill<std::uint8_t>(counted, team);
+    } else {
+        stored_ = CutValues::Stored::words;
+        fill<std::uint16_t>(counted, team);
+    }
 }
 
-// Every node that gets bit 1 adds the edges to its lower neighbours at 0 and takes away those at 1. Whole numbers may
+// A node that gets bit 1 adds its edges to neighbours at 0 and takes away those at 1; nodes above it are still at 0. Whole numbers may
 // wrap round on the way, since the last sum is in range. The first bits are done once for a block, the others by block.
 template <typename Stored>
 void CutTable::fill(const Part& part, Team& team) {
@@ -102,15 +106,17 @@ void CutTable::fill(const Part& part, Team& team) {
         unsigned bit;
         Stored twice;
     };
-    std::vector<Stored> all(part.bits, 0);  // the sum of a node's edges to the root and to lower bits
+    std::vector<Stored> all(part.bits, 0);  // the sum of a node's edges
     std::vector<std::vector<Neighbour>> lower(part.bits);
     for (const Edge& edge : part.edges) {
         const std::size_t high = std::max(edge.first, edge.second), low = std::min(edge.first, edge.second);
         const std::size_t bit = high - part.rooted;
         const auto weight = static_cast<Stored>(static_cast<std::conditional_t<std::is_same_v<Stored, double>, double, long long>>(edge.weight));
         all[bit] = static_cast<Stored>(all[bit] + weight);
-        if (!part.rooted || low > 0)
-            lower[bit].push_back({static_cast<unsigned>(low - part.rooted), static_cast<Stored>(2 * weight)});
+        if (part.rooted && low == 0) continue;
+        const std::size_t lower_bit = low - part.rooted;
+        all[lower_bit] = static_cast<Stored>(all[lower_bit] + weight);
+        lower[bit].push_back({static_cast<unsigned>(lower_bit), static_cast<Stored>(2 * weight)});
     }
     const auto change = [&](unsigned bit, std::size_t string) {
         Stored sum = all[bit];

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace maxcut {
@@ -13,11 +12,10 @@ struct Edge {
     double weight = 1;
 };
 
-using Label = std::variant<long long, std::string>;
-
 // Node k of every array and bit string is labels[k]. Nodes without edges are part of the problem.
 struct Problem {
-    std::vector<Label> labels;
+    std::vector<std::string> labels;
+    bool integer_labels = true;
     std::vector<Edge> edges;
 
     std::size_t nodes() const { return labels.size(); }

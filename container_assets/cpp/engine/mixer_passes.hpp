@@ -69,8 +69,8 @@ void mixer_forward_on(const Shape& shape, const MixerPhases& phases, double* sta
 #pragma GCC unroll 8
                     for (std::size_t index = 0; index < count; ++index) {
                         const std::size_t entry = (set + __builtin_popcountll(index)) * group_size + part;
-                        rotate(columns.real[index], columns.imaginary[index], load(phases.cosines + entry),
-                               load(phases.sines + entry));
+                        rotate(columns.real[index], columns.imaginary[index], load_unaligned(phases.cosines + entry),
+                               load_unaligned(phases.sines + entry));
                     }
                     columns.transform();
                     columns.store_to(place, shape.pitch);
@@ -101,8 +101,8 @@ void mixer_back_on(const Shape& shape, const MixerPhases& phases, double* state,
 #pragma GCC unroll 8
                     for (std::size_t index = 0; index < count; ++index) {
                         const std::size_t entry = (set + __builtin_popcountll(index)) * group_size + part;
-                        const Vector cosine = load(phases.cosines + entry), sine = -load(phases.sines + entry);
-                        sum += load(phases.eigenvalues + entry) *
+                        const Vector cosine = load_unaligned(phases.cosines + entry), sine = -load_unaligned(phases.sines + entry);
+                        sum += load_unaligned(phases.eigenvalues + entry) *
                                (adjoints.real[index] * columns.imaginary[index] -
                                 adjoints.imaginary[index] * columns.real[index]);
                         rotate(adjoints.real[index], adjoints.imaginary[index], cosine, sine);

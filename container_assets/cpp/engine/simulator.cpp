@@ -5,28 +5,25 @@
 #include <cmath>
 #include <cstdio>
 #include <random>
-#include <stdexcept>
+#include "job_error.hpp"
 #include <string>
 
 namespace maxcut {
 namespace {
 
-// Sizes found by measurement: a row fits into the second-level cache, and so does a tile of columns.
-constexpr unsigned most_low_bits = 13;
-constexpr std::size_t most_tile_doubles = 64;
 // Below this size, waking a second thread costs more than it saves.
 constexpr unsigned threaded_bits = 15;
 
+// Rows and tiles of columns fit into the first-level cache where the state is small, and into the second-level cache
+// where it is large; the sizes were found by measurement.
 Shape shape_for(unsigned bits) {
     Shape shape;
-    unsigned low = most_low_bits; size_t tile = most_tile_doubles;
-    if (getenv("LOW")) low = atoi(getenv("LOW"));
-    if (getenv("TILE")) tile = atoi(getenv("TILE"));
-    shape.low_bits = std::min(bits, low);
+    shape.low_bits = bits <= 16 ? std::min(bits, 10u) : std::max(std::min(bits - 6, 13u), (bits + 3) / 2);
     shape.high_bits = bits - shape.low_bits;
     // Without the extra group, the rows of a column would all fall into the same few places of a cache.
     shape.pitch = shape.row_doubles() + (shape.high_bits > 0 ? group_doubles : 0);
-    shape.tile_doubles = std::min(shape.row_doubles(), tile);
+    const std::size_t columns = std::clamp((std::size_t{1} << 15) / shape.rows(), group_doubles, 4 * group_doubles);
+    shape.tile_doubles = std::min(shape.row_doubles(), columns);
     return shape;
 }
 
@@ -61,7 +58,7 @@ Simulator::Simulator(const Problem& problem, bool reduced, const Kernels& kernel
                       "the largest connected part needs a state of %u qubits, two of which take %.3g GiB, and %.3g GiB "
                       "are free. Use an instance with more memory, or a simulator that needs no state vector",
                       bits, needed / std::exp2(30), available / std::exp2(30));
-        throw std::runtime_error(text);
+        throw JobError("MemoryError", text);
     }
     std::size_t doubles = 0, sums = 0;
     for (Part& part : parts) {
@@ -159,19 +156,21 @@ void Simulator::backward(const Simulated& simulated, const std::vector<Layer>& l
     const CutKernels& cut = kernels_.cut(values.stored);
     double* const state = state_.as<double>();
     double* const adjoint = adjoint_.as<double>();
-    const double scale = std::exp2(-static_cast<double>(shape.bits()));
+    // The passes divide by 2^bits once a layer. The adjoint has made one transform of its rows more than the state, so
+    // the state is short of a factor 2^low_bits throughout.
+    const double rows_scale = std::exp2(shape.low_bits), columns_scale = std::exp2(-static_cast<double>(shape.high_bits));
     for (std::size_t index = layers.size(); index-- > 0;) {
         const Layer& layer = layers[index];
         const bool last = index == 0;
         over_tiles(simulated, [&](Range tiles, unsigned) {
             kernels_.mixer_back(shape, layer.mixer, state, adjoint, last, sums_.data(), tiles);
         });
-        gradient.betas[index] += 2 * scale * pairwise_sum(sums_.data(), shape.tiles());
+        gradient.betas[index] += 2 * columns_scale * pairwise_sum(sums_.data(), shape.tiles());
         over_rows(simulated, [&](Range rows, unsigned) {
             if (last) return cut.end(shape, values, layer.cut, amplitude_of(shape), adjoint, sums_.data(), rows);
             cut.back(shape, values, layer.cut, state, adjoint, sums_.data(), rows);
         });
-        gradient.gammas[index] -= 2 * pairwise_sum(sums_.data(), shape.rows());
+        gradient.gammas[index] -= 2 * (last ? 1 : rows_scale) * pairwise_sum(sums_.data(), shape.rows());
     }
 }
 

@@ -30,7 +30,7 @@ struct Evaluation {
 // layer. Memory: two states of the largest part and the cut tables of all parts.
 class Simulator {
 public:
-    // Throws std::runtime_error when the states do not fit into memory.
+    // Throws JobError when the states do not fit into memory.
     Simulator(const Problem& problem, bool reduced, const Kernels& kernels, Team& team);
 
     Evaluation value_and_gradient(const Parameters& parameters);
@@ -39,8 +39,9 @@ public:
     std::vector<std::string> sample(const Parameters& parameters, std::size_t count, unsigned long long seed);
     // The largest cut there is.
     double optimum() const;
-    // Amplitudes of the largest part.
+    // Qubits of the largest state.
     unsigned bits() const;
+    const Kernels& kernels() const { return kernels_; }
 
 private:
     struct Simulated {

@@ -25,9 +25,11 @@ inline constexpr unsigned widest_pass = 3;
 namespace {
 
 typedef double Vector __attribute__((vector_size(8 * lanes), aligned(8 * lanes)));
+typedef double UnalignedVector __attribute__((vector_size(8 * lanes), aligned(8)));
 typedef std::int64_t Integers __attribute__((vector_size(8 * lanes)));
 
 MAXCUT_INLINE Vector load(const double* from) { return *reinterpret_cast<const Vector*>(from); }
+MAXCUT_INLINE Vector load_unaligned(const double* from) { return *reinterpret_cast<const UnalignedVector*>(from); }
 MAXCUT_INLINE void store(double* to, Vector value) { *reinterpret_cast<Vector*>(to) = value; }
 
 MAXCUT_INLINE double sum_of(Vector value) {

@@ -6,6 +6,11 @@ then.
 
 from collections.abc import Callable
 
-from hybridjobs.local.gaps import auto_delete_objects, event_order, missing_image
+from hybridjobs.local.gaps import auto_delete_objects, event_order, missing_image, stock_images
 
-WORKAROUNDS: tuple[Callable[[], None], ...] = (auto_delete_objects.apply, event_order.apply, missing_image.apply)
+WORKAROUNDS: tuple[Callable[[], None], ...] = (
+    auto_delete_objects.apply,
+    event_order.apply,
+    missing_image.apply,
+    stock_images.apply,
+)

@@ -67,13 +67,14 @@ def clean_environment(run: JobRun, plan: HostPlan, python: Path, temporary: Path
     return {
         "LANG": "C.UTF-8",
         **inherited,
-        "PATH": os.pathsep.join(path),
-        "HOME": str(plan.layout.home),
-        "TMPDIR": str(temporary),
         "PYTHONUNBUFFERED": "1",
         **dict.fromkeys(_THREAD_VARIABLES, str(plan.resources.cpus)),
         **container_environment(run, plan.layout, plan.name, plan.resources),
         **plan.more_environment,
+        # Last: the variables for AWS clients may come with the search path and folders of whoever starts jobs.
+        "PATH": os.pathsep.join(path),
+        "HOME": str(plan.layout.home),
+        "TMPDIR": str(temporary),
     }
 
 

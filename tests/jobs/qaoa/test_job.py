@@ -1,7 +1,10 @@
 """The job as its container runs it: what it reads, what it reports, and how it fails."""
 
 import json
+import os
 import runpy
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,9 +52,10 @@ def test_each_iteration_is_a_metric(run_job: RunJob, capsys: pytest.CaptureFixtu
     assert f"Cost={result['costs'][1]}; iteration_number=1;" in costs[1]
 
 
-def test_module_runs_as_a_program(run_job: RunJob, folders: JobFolders) -> None:
+def test_module_runs_as_a_program(run_job: RunJob, folders: JobFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = run_job(num_iterations="1")
     (folders.results / "results.json").unlink()
+    monkeypatch.delitem(sys.modules, "qaoa_source.qaoa")
     runpy.run_module("qaoa_source.qaoa", run_name="__main__")
     document = json.loads((folders.results / "results.json").read_text())
     assert document["dataDictionary"]["cost"] == expected["cost"]
@@ -152,3 +156,14 @@ def test_device_that_pennylane_does_not_give_is_an_error(run_job: RunJob, monkey
     monkeypatch.setattr(qml, "device", lambda name, **options: real("default.qubit"))
     with pytest.raises(DeviceError, match=r"asked for lightning.qubit but PennyLane opened default.qubit"):
         run_job()
+
+
+def test_200_iterations_do_not_grow_memory(run_job: RunJob) -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    ring = "\n".join(f"{node} {(node + 1) % 9}" for node in range(9))
+    run_job(ring, name="warm", num_iterations="50", stepsize="0.001")
+    before = resident()
+    run_job(ring, name="long", num_iterations="200", stepsize="0.001")
+    assert resident() - before < 8 * 2**20

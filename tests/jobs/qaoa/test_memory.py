@@ -74,3 +74,9 @@ def test_estimate_is_what_a_job_takes() -> None:
     ).stdout
     estimate = memory.need(plan(random_problem(21, 3, 1), 1, "none"), LIGHTNING, Hyperparameters())
     assert 0.7 * estimate.total < float(output) < 1.05 * estimate.total
+
+
+def test_contraction_that_does_not_fit_says_what_would() -> None:
+    with pytest.raises(MemoryEstimateError, match=r"needs 20.2 GiB.*ml.m5.2xlarge \(32 GiB\), a smaller p"):
+        memory.check_bytes(20 * GIB, 4 * GIB)
+    assert memory.check_bytes(GIB, 4 * GIB).total > GIB

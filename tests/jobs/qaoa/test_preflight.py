@@ -94,3 +94,14 @@ def test_device_that_answers_wrongly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(qml, "execute", lambda *arguments, **options: (0.1,))
     with pytest.raises(DeviceError, match=r"gives 0.1 where the answer is 0.73"):
         try_device(LIGHTNING, device)
+
+
+def test_driver_too_old_for_the_library(run_job: RunJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nvidia_smi(tmp_path, monkeypatch, "echo 'NVIDIA L4, 22000'")
+
+    def device(name: str, **options: Any) -> Any:
+        raise RuntimeError("CUDA driver version is insufficient for CUDA runtime version")
+
+    monkeypatch.setattr(qml, "device", device)
+    with pytest.raises(DeviceError, match=r"insufficient.*with libraries that fit its driver"):
+        run_job(device="local:pennylane/lightning.gpu")

@@ -38,6 +38,14 @@ def wait():
     import time
     time.sleep(600)
 
+def hosts():
+    import json
+    name, number = os.environ["SM_CURRENT_HOST"], len(json.loads(os.environ["SM_HOSTS"]))
+    pathlib.Path(os.environ["AMZN_BRAKET_JOB_RESULTS_DIR"], f"{name}.txt").write_text("done")
+    print(f"{name} of {number}")
+    if name == "algo-1":
+        save_job_result({"hosts": number})
+
 def tasks():
     from braket.aws import AwsDevice
     from braket.circuits import Circuit
@@ -129,6 +137,21 @@ def test_sources_in_s3_work_like_sources_in_a_folder(session: AwsSession, source
     assert job.metadata()["hyperParameters"]["sagemaker_distributed_dataparallel_enabled"] == "true"
     job.download_result(extract_to="downloaded")
     assert (sources.parent / "downloaded" / job.name / "results.json").is_file()
+
+
+def test_a_job_on_several_instances_runs_on_each_and_has_one_result(
+    session: AwsSession, sources: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    three = InstanceConfig(instanceType="ml.m5.large", volumeSizeInGb=1, instanceCount=3)
+    job = submit(session, sources, "hosts", instance_config=three)
+    assert job.result(poll_interval_seconds=0.2) == {"hosts": 3}, job.metadata().get("failureReason")
+    assert job.metadata()["instanceConfig"]["instanceCount"] == 3
+    job.logs(poll_interval_seconds=0)
+    shown = capsys.readouterr().out
+    assert all(f"algo-{number} of 3" in shown for number in (1, 2, 3))
+    job.download_result(extract_to="downloaded")
+    files = {file.name for file in (sources.parent / "downloaded" / job.name).iterdir()}
+    assert files == {"algo-1.txt", "algo-2.txt", "algo-3.txt", "results.json"}
 
 
 def test_a_job_that_raises_fails_with_its_reason_and_has_no_result(session: AwsSession, sources: Path) -> None:

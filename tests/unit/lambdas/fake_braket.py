@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import boto3
 from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 from botocore.validate import ParamValidator
 
 TERMINAL = ("COMPLETED", "FAILED", "CANCELLED")
@@ -100,11 +101,12 @@ class FakeBraket:
             body = json.loads(request.body) if request.body else {}
             answer = getattr(self, f"_{operation}")(argument, body)
         except RefusedError as refusal:
-            headers = {"x-amzn-ErrorType": refusal.code, "content-type": "application/json"}
+            headers = HTTPHeaders.from_dict({"x-amzn-ErrorType": refusal.code, "content-type": "application/json"})
             content = json.dumps({"message": str(refusal)}).encode()
             return AWSResponse(request.url, STATUS_OF[refusal.code], headers, _Raw(content))
         content = json.dumps(answer, default=lambda value: value.isoformat().replace("+00:00", "Z")).encode()
-        return AWSResponse(request.url, 200, {"content-type": "application/json"}, _Raw(content))
+        headers = HTTPHeaders.from_dict({"content-type": "application/json"})
+        return AWSResponse(request.url, 200, headers, _Raw(content))
 
     @staticmethod
     def _route(method: str, path: str) -> tuple[str, str]:
@@ -185,6 +187,7 @@ class FakeBraket:
 
     def _valid(self, operation: str, answer: dict[str, Any]) -> dict[str, Any]:
         shape = _MODEL.operation_model(operation).output_shape
+        assert shape is not None
         report = ParamValidator().validate(answer, shape)
         assert not report.has_errors(), report.generate_report()
         return answer

@@ -1,6 +1,6 @@
 """The ledger, the lease, the job bucket and the stacks in plain memory: the same promises, a thousand times faster.
 
-`Memory.step` is called before and after each of their calls, so that a test can end the function there.
+Their calls go through the same plan of faults as those of the boto3 clients.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import IO, Any, TypeVar
 
+from botocore.exceptions import ClientError
+
 from aws.artifacts import Artifacts
 from aws.lease import Lease, LeaseState
 from aws.ledger import Ledger
@@ -19,27 +21,30 @@ from aws.stacks import Stacks
 from errors import ConflictingWrite
 from launches import Launch
 from services import Services
+from tests.unit.lambdas.plan import Plan
 
 Result = TypeVar("Result")
 
 
 class Memory:
-    """What is kept, and the hook."""
+    """What is kept, and what goes wrong."""
 
-    def __init__(self) -> None:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.launches: dict[str, Launch] = {}
         self.lease = LeaseState(owner=None, expires_at=0.0, wanted=0, served=0)
         self.objects: dict[str, bytes] = {}
         self.held: dict[tuple[str, str], str] = {}
         self.changing = False
         self.lock = threading.RLock()
-        self.step: Callable[[str], None] = lambda _: None
 
     def call(self, name: str, act: Callable[[], Result]) -> Result:
-        self.step(f"before {name}")
+        refused = self.plan.called(name)
+        if refused is not None:
+            raise ClientError(refused, name)  # type: ignore[arg-type]
         with self.lock:
             result = act()
-        self.step(f"after {name}")
+        self.plan.answered(name)
         return result
 
 

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import tarfile
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +17,9 @@ from clock import Deadline
 from launches import Identity, Launch, canonical_json
 from services import Services
 from settings import Settings
-from tests.unit.lambdas.fake_braket import STATUS_OF, FakeBraket
+from tests.unit.lambdas.fake_braket import FakeBraket
 from tests.unit.lambdas.memory import Memory, MemoryServices
+from tests.unit.lambdas.plan import Plan
 
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
@@ -53,34 +53,6 @@ class HandClock:
 
     def pass_time(self, seconds: float) -> None:
         self.moment += timedelta(seconds=seconds)
-
-
-class Plan:
-    """What goes wrong in the calls of AWS.
-
-    `before` and `after` are called with an operation's name and the number of the call, from 0. They may raise;
-    `before` may also return the code and HTTP status of an error to answer with, and then the call has no effect.
-    """
-
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-        self.before: Callable[[str, int], tuple[str, int] | None] = lambda _name, _number: None
-        self.after: Callable[[str, int], None] = lambda _name, _number: None
-
-    def refuse(self, operation: str, code: str, *, times: int = 1000, message: str = "refused") -> None:
-        """Answer the next calls of an operation with an error."""
-        left = [times]
-
-        def before(name: str, _: int) -> tuple[str, int] | None:
-            if name != operation or left[0] == 0:
-                return None
-            left[0] -= 1
-            self.message = message
-            return code, STATUS_OF.get(code, 400)
-
-        self.before = before
-
-    message = "refused"
 
 
 class Context:
@@ -131,20 +103,13 @@ class StageClients:
         return self.fake.answer(request)
 
     def _before(self, model: Any, **_: Any) -> Any:
-        number = len(self.plan.calls)
-        self.plan.calls.append(model.name)
-        refused = self.plan.before(model.name, number)
+        refused = self.plan.called(model.name)
         if refused is None:
             return None
-        code, status = refused
-        answer = {
-            "Error": {"Code": code, "Message": self.plan.message},
-            "ResponseMetadata": {"HTTPStatusCode": status, "HTTPHeaders": {}},
-        }
-        return SimpleNamespace(status_code=status), answer
+        return SimpleNamespace(status_code=refused["ResponseMetadata"]["HTTPStatusCode"]), refused
 
     def _after(self, model: Any, **_: Any) -> None:
-        self.plan.after(model.name, len(self.plan.calls) - 1)
+        self.plan.answered(model.name)
 
 
 class Stage:
@@ -172,7 +137,7 @@ class Stage:
         )
         self.services: Services = Services(settings=self.settings, clients=self.clients, clock=self.clock)  # type: ignore[arg-type]
         self._number = 0
-        self.memory = Memory()
+        self.memory = Memory(self.plan)
         if in_memory:
             self.services = MemoryServices.over(self.memory, self.services)
         else:

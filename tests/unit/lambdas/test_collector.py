@@ -103,7 +103,7 @@ def test_a_record_that_was_written_before_the_function_died_is_kept_and_the_laun
 
     def kill(operation: str, _: int) -> None:
         if operation == "PutObject":
-            stage.plan.after = lambda _name, _number: None
+            stage.plan.heal()
             raise Killed
 
     stage.plan.after = kill
@@ -121,7 +121,7 @@ def test_an_event_before_the_start_is_written_down_closes_the_launch(stage: Stag
 
     def end(operation: str, _: int) -> None:
         if operation == "CreateJob":
-            stage.plan.after = lambda _name, _number: None
+            stage.plan.heal()
             (job,) = stage.braket.jobs.values()
             stage.changed(stage.braket.end(job["jobName"], "FAILED", reason="too quick"))
 
@@ -206,10 +206,17 @@ def test_results_that_cannot_be_used_leave_a_record_that_says_why(
 
 def test_results_may_lie_behind_a_dot_and_behind_other_files(stage: Stage) -> None:
     name = stage.create()
-    document = b'{"dataDictionary": {"loss": NaN, "best": Infinity, "text": "\\u00e9"}, "dataFormat": "plaintext"}'
+    data = rb'{"loss": NaN, "best": Infinity, "far": 1e999, "text": "\u00e9", "half": "\ud800"}'
+    document = b'{"dataDictionary": ' + data + b', "dataFormat": "plaintext"}'
     put_archive(stage, name, tar_gz({"./checkpoints/results.json": b"no", "./results.json": document}))
     stage.changed(stage.braket.end(name, "COMPLETED"))
-    assert stage.record(name)["results"] == {"loss": None, "best": None, "text": "é"}
+    assert stage.record(name)["results"] == {
+        "loss": None,
+        "best": None,
+        "far": None,
+        "text": "é",
+        "half": "\ud800",
+    }
 
 
 def test_a_connection_that_breaks_while_the_results_are_read_is_no_result(
@@ -244,7 +251,7 @@ def test_the_sweep_finds_what_no_event_told_of_and_goes_on_after_a_failure(stage
     with pytest.raises(CollectError, match=names[0]):
         stage.sweep()
     assert [stage.ledger(name).state for name in names] == ["STARTED", "COMPLETED", "COMPLETED"]
-    stage.plan.before = lambda _name, _number: None
+    stage.plan.heal()
     stage.sweep()
     assert stage.ledger(names[0]).state is State.COMPLETED
 

@@ -48,7 +48,9 @@ def problems(request: dict[str, Any]) -> str:
     model = boto3.client(
         "braket", region_name="us-west-2", aws_access_key_id="test", aws_secret_access_key="test"
     ).meta.service_model
-    report = ParamValidator().validate(request, model.operation_model("CreateJob").input_shape)
+    shape = model.operation_model("CreateJob").input_shape
+    assert shape is not None
+    report = ParamValidator().validate(request, shape)
     return str(report.generate_report())
 
 

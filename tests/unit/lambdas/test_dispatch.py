@@ -52,8 +52,7 @@ def test_twelve_jobs_run_three_at_a_time_and_in_order(stage: Stage) -> None:
 def test_a_dispatcher_that_dies_at_create_job_loses_and_doubles_nothing(stage: Stage, after_the_call: bool) -> None:
     def kill(name: str, _: int) -> None:
         if name == "CreateJob":
-            stage.plan.before = lambda _name, _number: None
-            stage.plan.after = lambda _name, _number: None
+            stage.plan.heal()
             raise Killed
 
     if after_the_call:
@@ -75,7 +74,7 @@ def test_a_dispatcher_that_dies_at_create_job_loses_and_doubles_nothing(stage: S
 def test_a_create_job_whose_answer_is_lost_is_found_again_in_the_same_breath(stage: Stage) -> None:
     def lose(name: str, _: int) -> None:
         if name == "CreateJob":
-            stage.plan.after = lambda _name, _number: None
+            stage.plan.heal()
             raise ReadTimeoutError(endpoint_url="https://braket")
 
     stage.plan.after = lose
@@ -113,7 +112,7 @@ def test_throttling_is_waited_for_and_then_left_to_the_next_pass(stage: Stage) -
     late = create(stage, 1)
     assert stage.ledger(late).state is State.PENDING
     assert "ThrottlingException" in (stage.ledger(late).reason or "")
-    stage.plan.before = lambda _name, _number: None
+    stage.plan.heal()
     stage.sweep()
     assert stage.ledger(late).state is State.STARTED
 
@@ -160,7 +159,7 @@ def test_starts_are_paced_to_what_create_job_allows(clients: StageClients) -> No
     stage.plan.refuse("CreateJob", "ServiceQuotaExceededException")
     for number in range(12):
         create(stage, number)
-    stage.plan.before = lambda _name, _number: None
+    stage.plan.heal()
     slept = stage.clock.slept
     stage.sweep()
     assert len(stage.braket.jobs) == 12
@@ -173,7 +172,7 @@ def test_many_dispatchers_at_once_start_each_launch_once(
     stage = Stage(clients, in_memory=True)
     stage.plan.refuse("CreateJob", "ServiceQuotaExceededException")
     names = [create(stage, number) for number in range(6)]
-    stage.plan.before = lambda _name, _number: None
+    stage.plan.heal()
     # The waiting ones must not turn the clock while the holder works, or its lease expires.
     monkeypatch.setattr(stage.clock, "sleep", lambda _: time.sleep(0.001))
     problems: list[BaseException] = []
@@ -201,7 +200,7 @@ def test_a_launch_that_comes_while_another_is_dispatched_is_not_overlooked(stage
 
     def arrive(name: str, _: int) -> None:
         if name == "CreateJob":
-            stage.plan.after = lambda _name, _number: None
+            stage.plan.heal()
             second.append(hurried_create())
 
     def hurried_create() -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clock import timestamp
 from errors import LaunchError
-from launches import State
+from launches import Released, State
 from tests.unit.lambdas.stage import (
     ACCOUNT,
     REGION,
@@ -117,7 +117,7 @@ def test_a_delete_with_an_invented_id_after_a_lost_answer_cancels(stage: Stage) 
 def test_a_delete_in_the_middle_of_create_job_leaves_no_active_job(stage: Stage) -> None:
     def before(name: str, _: int) -> None:
         if name == "CreateJob":
-            stage.plan.before = lambda _name, _number: None
+            stage.plan.heal()
             stage.launch(stage.event("Delete", A, physical_id=INVENTED))
 
     stage.plan.before = before
@@ -130,7 +130,7 @@ def test_a_delete_in_the_middle_of_create_job_leaves_no_active_job(stage: Stage)
 def test_a_delete_while_the_files_are_copied_leaves_no_job(stage: Stage) -> None:
     def before(name: str, _: int) -> None:
         if name == "CopyObject":
-            stage.plan.before = lambda _name, _number: None
+            stage.plan.heal()
             stage.launch(stage.event("Delete", A, physical_id=INVENTED))
 
     stage.plan.before = before
@@ -160,6 +160,36 @@ def test_deliveries_that_are_late_by_a_whole_life_change_nothing(stage: Stage) -
     with pytest.raises(LaunchError, match="overtaken"):
         stage.launch(create)
     assert [job["jobName"] for job in stage.braket.active()] == [again]
+
+
+def test_a_second_delivery_of_a_delete_spares_a_waiting_launch_that_was_made_since(clients: StageClients) -> None:
+    stage = Stage(clients, in_memory=True, max_concurrent_jobs=1)
+    stage.create(B, logical_id="Other")
+    name = stage.create(A)
+    delete = stage.event("Delete", A, physical_id=name)
+    stage.launch(delete)
+    assert stage.ledger(name).state is State.WITHDRAWN
+    assert stage.create(A) == name, "it never had a job, so its name is free"
+    stage.launch(delete)
+    assert stage.ledger(name).state is State.PENDING
+
+
+def test_a_second_delivery_of_a_delete_with_an_invented_id_spares_the_next_launch(stage: Stage) -> None:
+    stage.create(A)
+    delete = stage.event("Delete", A, physical_id=INVENTED)
+    stage.launch(delete)
+    again = stage.create(A)
+    stage.launch(delete)
+    assert [job["jobName"] for job in stage.braket.active()] == [again]
+
+
+def test_what_a_dying_function_let_go_is_ended_before_it_is_launched_again(stage: Stage) -> None:
+    first = stage.create(A)
+    launch = stage.ledger(first)
+    stage.services.ledger.replace(launch.moved(State.STARTED, launch.updated_at, released=Released.FAILED))
+    second = stage.create(A)
+    assert [job["jobName"] for job in stage.braket.active()] == [second]
+    assert second != first
 
 
 @pytest.mark.parametrize("status", ["COMPLETED", "FAILED", "CANCELLED", "CANCELLING"])
@@ -202,7 +232,7 @@ def test_only_a_missing_permission_fails_a_delete_and_says_which(stage: Stage) -
     stage.plan.refuse("CancelJob", "AccessDeniedException")
     with pytest.raises(LaunchError, match=r"CancelJob: AccessDeniedException.*permission for CancelJob"):
         stage.launch(stage.event("Delete", A, physical_id=name))
-    stage.plan.before = lambda _name, _number: None
+    stage.plan.heal()
     stage.launch(stage.event("Delete", A, physical_id=name))
     assert stage.braket.active() == []
 
@@ -234,6 +264,14 @@ def test_properties_that_cannot_be_trusted_launch_nothing(stage: Stage, change: 
     with pytest.raises(LaunchError, match=message):
         stage.launch(stage.event("Create", {**A, **change}))
     assert stage.braket.jobs == {}
+
+
+def test_a_spec_that_lacks_something_says_what(stage: Stage) -> None:
+    document = document_of()
+    del document["device"], document["image"]
+    with pytest.raises(LaunchError, match="the spec of qaoa-18-cpu has no device, image"):
+        stage.launch(stage.event("Create", properties_of(document)))
+    stage.launch(stage.event("Delete", properties_of(document), physical_id=INVENTED))
 
 
 def test_a_missing_archive_fails_the_create_with_its_address_and_leaves_nothing(stage: Stage) -> None:
@@ -298,7 +336,7 @@ def test_a_launch_that_braket_rejects_fails_the_create_and_the_next_deploy_tries
     with pytest.raises(LaunchError, match=r"not its IAM policies.*Service Quotas"):
         stage.launch(stage.event("Create", A))
     assert stage.services.ledger.open_launches() == []
-    stage.plan.before = lambda _name, _number: None
+    stage.plan.heal()
     assert stage.create(A) == name_of(A)
     assert len(stage.braket.active()) == 1
 

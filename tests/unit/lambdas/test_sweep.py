@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from aws.stacks import Stacks
+from collect_result.handler import CollectError
 from launches import State
 from tests.unit.lambdas.stage import STACK, Stage, StageClients, document_of, properties_of
 
@@ -82,6 +84,25 @@ def test_a_job_with_our_tag_that_the_ledger_does_not_know_is_reported(
     assert len(stage.braket.active()) == 1, "the other stage's job goes on"
 
 
+def test_a_second_job_of_a_launch_is_ended(stage: Stage) -> None:
+    name = stage.create()
+    first = stage.braket.jobs[stage.braket.arn(name)]
+    second = {**first, "jobArn": first["jobArn"].replace("00000000-", "99999999-"), "createdAt": stage.clock.now()}
+    stage.braket.jobs[second["jobArn"]] = second
+    stage.sweep()
+    assert [job["jobArn"] for job in stage.braket.active()] == [stage.ledger(name).job_arn]
+
+
+def test_a_lost_table_is_not_taken_for_a_job_that_braket_has_forgotten(stage: Stage) -> None:
+    name = stage.create()
+    arn = stage.braket.end(name, "COMPLETED")
+    stage.plan.refuse("GetItem", "ResourceNotFoundException")
+    with pytest.raises(ClientError):
+        stage.changed(arn)
+    with pytest.raises(CollectError):
+        stage.sweep()
+
+
 # The look at CloudFormation.
 
 
@@ -101,7 +122,7 @@ def looked_up(clients: StageClients, operation: str, answer: dict[str, Any] | No
 def test_a_stack_changes_while_its_status_says_so(clients: StageClients, status: str | None, changing: bool) -> None:
     created = Stage(clients, in_memory=True).clock.now()
     answer = status and {"Stacks": [{"StackName": "x", "StackStatus": status, "CreationTime": created}]}
-    with looked_up(clients, "describe_stacks", answer or None):  # type: ignore[arg-type]
+    with looked_up(clients, "describe_stacks", answer or None):
         assert Stacks(clients.cloudformation).is_changing("x") is changing
 
 

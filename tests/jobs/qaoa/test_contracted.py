@@ -1,0 +1,75 @@
+"""The same job on the contraction simulator: chosen by the device string, with the same figures."""
+
+import importlib.util
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numpy.typing import NDArray
+
+from qaoa_source.contracted import ContractedObjective
+from qaoa_source.devices import CONTRACTION, DeviceError
+from qaoa_source.problem import MaxCutProblem, random_problem
+from tests.jobs.qaoa import oracle
+from tests.jobs.qaoa.conftest import SOURCE, RunJob
+
+if importlib.util.find_spec("numba") is None:
+    pytest.skip("numba isn't installed, the contraction simulator can't be loaded", allow_module_level=True)
+
+
+@settings(max_examples=120, deadline=None)
+@given(problem=oracle.problems(most_nodes=7), parameters=oracle.parameters(most_layers=3))
+def test_cost_gradient_and_correlations_equal_brute_force(
+    problem: MaxCutProblem, parameters: NDArray[np.float64]
+) -> None:
+    ours = ContractedObjective(problem, parameters.shape[1])
+    cost, gradient = ours.value_and_gradient(parameters)
+    assert cost == pytest.approx(oracle.cost(problem, parameters), abs=1e-9)
+    assert ours.value(parameters) == pytest.approx(cost, abs=1e-9)
+    slope, direction = oracle.slope(problem, parameters)
+    assert float(np.sum(gradient * direction)) == pytest.approx(slope, abs=1e-8)
+    from_edges = float(problem.weights @ (ours.correlations(parameters) - 1)) / 2
+    assert from_edges == pytest.approx(cost, abs=1e-9)
+
+
+def test_job_gives_the_trajectory_of_the_state_vector(run_job: RunJob) -> None:
+    graph = SOURCE / "inputs" / "gnm_18_24.adjlist"
+    contracted = run_job(graph, name="contracted", device=CONTRACTION, num_iterations="4")
+    simulated = run_job(graph, name="simulated", reduction="auto", num_iterations="4")
+    np.testing.assert_allclose(contracted["costs"], simulated["costs"], atol=1e-9)
+    np.testing.assert_allclose(contracted["params"], simulated["params"], atol=1e-9)
+    assert contracted["device"] == CONTRACTION
+    assert contracted["reduction"] == "contraction"
+    assert "not a sample of the state" in contracted["best_cut_method"]
+
+
+def test_200_nodes_converge(run_job: RunJob, tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.mktemp("graph") / "g.adjlist"
+    nx.write_adjlist(nx.gnm_random_graph(200, 300, seed=1967), file)
+    result = run_job(file, device=CONTRACTION, optimizer="lbfgs", num_iterations="100")
+    assert result["cost"] < -0.7 * 300
+    assert result["nodes"] == len(result["best_partition"]) == 200
+    assert result["optimum"] is None
+    assert result["best_cut"] <= result["cut_upper_bound"]
+    assert result["classical_control"]["local_search_best_cut"] > 200
+
+
+@pytest.mark.parametrize(
+    "hyperparameters",
+    [
+        {"reduction": "symmetry"},
+        {"precision": "single"},
+        {"interface": "autograd"},
+        {"diff_method": "parameter-shift"},
+    ],
+)
+def test_what_does_not_apply_is_refused(run_job: RunJob, hyperparameters: dict[str, str]) -> None:
+    with pytest.raises(DeviceError, match=f"{next(iter(hyperparameters))} = .* doesn't apply"):
+        run_job(device=CONTRACTION, **hyperparameters)
+
+
+def test_archive_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(DeviceError, match=r"\[source\] libraries = \['contraction'\]"):
+        ContractedObjective(random_problem(4, 4, 1), 1)
