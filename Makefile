@@ -21,7 +21,7 @@ demo: setup
 	@hybridjobs demo
 
 test: setup-dev
-	@$(BIN)/python -m pytest -n $${PYTEST_WORKERS:-2} --dist loadgroup $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $${PYTEST_WORKERS:-2} --dist loadfile $(PYTEST_ARGS)
 
 # The last step synthesises with the CDK's own template validation, which every other synthesis leaves out.
 lint: setup-dev

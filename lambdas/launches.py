@@ -97,6 +97,11 @@ class Launch:
         return self.state in OPEN_STATES
 
     @property
+    def is_used_up(self) -> bool:
+        """Whether its name can't be launched again: it was let go, and Braket has or had a job of that name."""
+        return self.released is not Released.NO and self.state in {State.STARTING, State.STARTED, State.CANCELLED}
+
+    @property
     def order(self) -> tuple[str, str]:
         """Sorts launches in the order in which they were asked for."""
         return (self.open_since or self.requested_at, self.name)

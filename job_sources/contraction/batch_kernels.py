@@ -25,11 +25,11 @@ from contraction.sweep_kernels import BIT_COUNTS, COMPRESSION, Table, Values, co
 
 
 @compiled
-def _product(
+def _product(  # noqa: PLR0912  (a kernel's inner loops, one for each kind of input)
     re: Values, im: Values, base: int, plain_re: Values, plain_im: Values, batched: int, lanes: int,
     a_re: Values, a_im: Values, a: int, c_re: Values, c_im: Values, c: int, first: int, add: int,
 ) -> None:  # fmt: skip
-    """c = a times one input, or the input itself (`first`); c += a times the input (`add`)."""
+    """Compute c = a times one input, or the input itself (`first`); c += a times the input (`add`)."""
     source, other, target, count = np.uintp(base * lanes), np.uintp(a), np.uintp(c), np.uintp(lanes)
     if batched:
         if first:
@@ -67,9 +67,7 @@ def _product(
 
 
 @compiled
-def _move_rows(
-    inputs: Table, first: int, count: int, high: int, low_bits: int, rows: Table, low_masks: Table
-) -> None:
+def _move_rows(inputs: Table, first: int, count: int, high: int, low_bits: int, rows: Table, low_masks: Table) -> None:
     """Where each input's entries start for one value of the joint index above its low bits."""
     for j in range(count):
         mask = inputs[first + j, MASK]
@@ -80,7 +78,8 @@ def _move_rows(
 @compiled
 def forward_batch(
     steps: Table, inputs: Table, start: int, stop: int,
-    plain_re: Values, plain_im: Values, re: Values, im: Values, lanes: int, work_re: Values, work_im: Values, bases: Table, rows: Table, low_masks: Table,
+    plain_re: Values, plain_im: Values, re: Values, im: Values, lanes: int,
+    work_re: Values, work_im: Values, bases: Table, rows: Table, low_masks: Table,
 ) -> None:  # fmt: skip
     """Compute the batched tables of steps `start` to `stop`; work arrays hold MOST_INPUTS rows of `lanes`."""
     for number in range(start, stop):
@@ -179,7 +178,8 @@ def _pass_on(
 def backward_batch(
     steps: Table, inputs: Table, start: int, stop: int,
     plain_re: Values, plain_im: Values, plain_bar_re: Values, plain_bar_im: Values,
-    re: Values, im: Values, bar_re: Values, bar_im: Values, lanes: int, work_re: Values, work_im: Values, bases: Table, rows: Table, low_masks: Table,
+    re: Values, im: Values, bar_re: Values, bar_im: Values, lanes: int,
+    work_re: Values, work_im: Values, bases: Table, rows: Table, low_masks: Table,
 ) -> None:  # fmt: skip
     """Carry adjoints from outputs to inputs; work arrays hold MOST_INPUTS + 1 rows of `lanes`.
 
@@ -237,7 +237,7 @@ def backward_batch(
 
 
 @compiled
-def evaluate_batch(
+def evaluate_batch(  # noqa: PLR0912  (calls of kernels by kernels are kept few)
     steps: Table, inputs: Table, groups: Table, roots: Table,
     plain_re: Values, plain_im: Values, plain_bar_re: Values, plain_bar_im: Values,
     re: Values, im: Values, bar_re: Values, bar_im: Values, lanes: int, computed: bool,
@@ -246,7 +246,7 @@ def evaluate_batch(
 ) -> None:  # fmt: skip
     """Evaluate every network for one chunk of samples, given the shared steps without batch; optionally its adjoint.
 
-    Args:
+    Passed on:
         steps, inputs, groups, roots: of the plan.
         plain_re, plain_im: buffer of tables without batch, all computed.
         plain_bar_re, plain_bar_im: adjoints of those, added to.
@@ -266,7 +266,9 @@ def evaluate_batch(
         group = turn + 1 if turn <= networks else 1
         start, stop = groups[group, 0], groups[group, 1]
         if turn <= networks and not computed:
-            forward_batch(steps, inputs, start, stop, plain_re, plain_im, re, im, lanes, work_re, work_im, bases, rows, low_masks)
+            forward_batch(
+                steps, inputs, start, stop, plain_re, plain_im, re, im, lanes, work_re, work_im, bases, rows, low_masks
+            )
         if turn == 0:
             for entry in range(bar_re.size):
                 bar_re[entry] = 0.0

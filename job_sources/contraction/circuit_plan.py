@@ -123,7 +123,6 @@ class _Planner:
 
             key = plan_cache.plan_key([self._structure, number, self._limit])
             stored = plan_cache.load_or_make(self._folder, key, make)
-            assert stored is not None
             parts.append(self._part([number], stored))
         return parts
 

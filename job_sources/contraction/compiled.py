@@ -10,7 +10,13 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 # "contract" allows fused multiply-add; no other fast-math rule, since results are compared at 1e-10.
 # Without numba's runtime ("_nrt") a call of one kernel by another counts no references to its arrays, each of which
 # costs two locked instructions: 90 of 100 ns of a typical call.
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
+_OPTIONS: dict[str, Any] = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"contract"},
+    "_nrt": False,
+}
 
 
 def compiled(function: _Function) -> _Function:

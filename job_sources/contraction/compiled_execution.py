@@ -77,7 +77,8 @@ class CompiledEvaluation:
         words = len(plan.roots)
         if not self._batch:
             return self._plain_values(self._zeros(0), self._zeros(0), self._zeros(0))[:, None]
-        forward_sweep(plan.steps, plan.inputs, *plan.groups[0], self._re, self._im, *self._scratch)
+        start, stop = plan.groups[0]
+        forward_sweep(plan.steps, plan.inputs, start, stop, self._re, self._im, *self._scratch)
         collected = self._zeros(words, self._batch)
         keep = words == 1 and 2 * plan.buffer_entries[1] * self._batch * self._type.itemsize <= _KEPT_BYTES
         none = (self._zeros(0), self._zeros(0))
@@ -109,7 +110,8 @@ class CompiledEvaluation:
             chunk = np.ascontiguousarray(cotangents[:, first : first + lanes])
             self._evaluate_chunk(tables, bars, lane_bars, lanes, chunk, computed=kept is not None)
             batched[:, first : first + lanes] = self._collected(lane_bars, len(batched), lanes, batched=True)
-        backward_sweep(plan.steps, plan.inputs, *plan.groups[0], self._re, self._im, *bars, *self._scratch)
+        start, stop = plan.groups[0]
+        backward_sweep(plan.steps, plan.inputs, start, stop, self._re, self._im, *bars, *self._scratch)
         return self._collected(bars, self._plain_size, 1, batched=False)[:, 0], batched
 
     def _plain_values(self, coefficients: Array, bar_re: Array, bar_im: Array) -> Array:

@@ -80,11 +80,13 @@ class Cost:
         remedy = (
             f"Use lightning.qubit: {state_vector}."
             if self.state_vector_bytes <= memory_limit
-            else f"Raise the limit to {_readable(self.bytes)}, or take a shallower circuit or a sparser graph; {state_vector}."
+            else f"Raise the limit to {_readable(self.bytes)}, or take a shallower circuit or a sparser graph; "
+            f"{state_vector}."
         )
         raise TooLargeError(
             f"memory_limit = {_readable(memory_limit)}: the contraction is {self.width} bits wide and needs "
-            f"{_readable(self.bytes)}, {self.operations:.3g} operations, about {self.seconds:.3g} s a gradient. {remedy}"
+            f"{_readable(self.bytes)}, {self.operations:.3g} operations, about {self.seconds:.3g} s a gradient. "
+            f"{remedy}"
         )
 
 

@@ -30,7 +30,7 @@ _PLANS_IN_MEMORY = 64
 _refuse_unsupported = qml.transform(refuse_unsupported)
 
 
-class ContractionDevice(Device):
+class ContractionDevice(Device):  # type: ignore[misc]  # PennyLane is not typed
     """Expectation values of Pauli words and sums by tensor network contraction on the light cone of each word.
 
     Args:
@@ -51,12 +51,14 @@ class ContractionDevice(Device):
         *,
         c_dtype: Any = np.complex128,
         memory_limit: float = DEFAULT_MEMORY_LIMIT,
-        plan_folder: Path | str | None | Literal["default"] = "default",
+        plan_folder: Path | str | Literal["default"] | None = "default",
     ) -> None:
         try:
             import torch  # noqa: PLC0415  (heavy)
         except ImportError as error:
-            raise MissingLibraryError(f"device {DEVICE_NAME!r} needs torch, which is not installed. Install torch.") from error
+            raise MissingLibraryError(
+                f"device {DEVICE_NAME!r} needs torch, which is not installed. Install torch."
+            ) from error
         kinds = {"complex128": torch.float64, "complex64": torch.float32}
         if np.dtype(c_dtype).name not in kinds:
             raise DeviceError(f"c_dtype = {c_dtype}: choose numpy.complex128 or numpy.complex64.")
@@ -84,7 +86,11 @@ class ContractionDevice(Device):
         parsed = tape_circuit(tape)
         return self._plan(parsed, tape.batch_size or 1).cost
 
-    def setup_execution_config(self, config: ExecutionConfig | None = None, circuit: Any = None) -> ExecutionConfig:
+    def setup_execution_config(
+        self,
+        config: ExecutionConfig | None = None,
+        circuit: Any = None,  # noqa: ARG002  (PennyLane's signature)
+    ) -> ExecutionConfig:
         """Choose backpropagation for torch, the device's own gradient otherwise."""
         config = config or ExecutionConfig()
         method = config.gradient_method
@@ -101,7 +107,11 @@ class ContractionDevice(Device):
             convert_to_numpy=method != "backprop",
         )
 
-    def supports_derivatives(self, execution_config: ExecutionConfig | None = None, circuit: Any = None) -> bool:
+    def supports_derivatives(
+        self,
+        execution_config: ExecutionConfig | None = None,
+        circuit: Any = None,  # noqa: ARG002  (PennyLane's signature)
+    ) -> bool:
         """Whether a gradient method is the device's own: "device", or "backprop" with torch."""
         if execution_config is None or execution_config.gradient_method in {"best", "device"}:
             return True
@@ -145,7 +155,10 @@ class ContractionDevice(Device):
         return results[0] if single else tuple(results)
 
     def compute_vjp(
-        self, circuits: Any, cotangents: Any, execution_config: ExecutionConfig | None = None
+        self,
+        circuits: Any,
+        cotangents: Any,
+        execution_config: ExecutionConfig | None = None,  # noqa: ARG002  (PennyLane's signature)
     ) -> Any:
         """Derivative of sum(cotangent value) by each trainable parameter."""
         single = isinstance(circuits, qml.tape.QuantumScript)
@@ -159,7 +172,11 @@ class ContractionDevice(Device):
         """Both, one after the other."""
         return self.execute(circuits, execution_config), self.compute_vjp(circuits, cotangents, execution_config)
 
-    def compute_derivatives(self, circuits: Any, execution_config: ExecutionConfig | None = None) -> Any:
+    def compute_derivatives(
+        self,
+        circuits: Any,
+        execution_config: ExecutionConfig | None = None,  # noqa: ARG002  (PennyLane's signature)
+    ) -> Any:
         """Jacobian: for each measurement the derivative by each trainable parameter."""
         single = isinstance(circuits, qml.tape.QuantumScript)
         results = tuple(self._tape_jacobian(tape) for tape in ([circuits] if single else circuits))
@@ -171,7 +188,9 @@ class ContractionDevice(Device):
 
     def _tape_jacobian(self, tape: Any) -> Any:
         if tape.batch_size is not None:
-            raise DeviceError("a Jacobian of a broadcasted circuit has no defined shape in PennyLane. Use its products.")
+            raise DeviceError(
+                "a Jacobian of a broadcasted circuit has no defined shape in PennyLane. Use its products."
+            )
         count = len(tape.measurements)
         rows = []
         for number in range(count):
@@ -234,9 +253,7 @@ class ContractionDevice(Device):
         key = (parsed.circuit, (max(batch, 1) - 1).bit_length())
         plan = self._plans.get(key)
         if plan is None:
-            plan = plan_circuit(
-                parsed.circuit, batch, memory_limit=self._memory_limit, plan_folder=self._plan_folder
-            )
+            plan = plan_circuit(parsed.circuit, batch, memory_limit=self._memory_limit, plan_folder=self._plan_folder)
             self._plans[key] = plan
             if len(self._plans) > _PLANS_IN_MEMORY:
                 self._plans.popitem(last=False)

@@ -90,7 +90,7 @@ def _are_twins(members: Sequence[int], neighbours: Adjacency) -> bool:
 
 
 def _refine(colours: dict[int, int], neighbours: Adjacency) -> dict[int, int]:
-    """Split colours by the weights and colours of neighbours until nothing changes; numbers depend on structure only."""
+    """Split colours by weights and colours of neighbours until nothing changes; numbers follow from structure only."""
     count = len(set(colours.values()))
     while True:
         signatures = {
@@ -139,8 +139,8 @@ def cone_network(cone: EdgeCone, tables: CoupledTables) -> Network:
     middle: list[int] = []
     for label, distance in enumerate(cone.distances):
         layers = depth - distance
-        ket.append(list(range(first, first + layers)) + [first + 2 * layers])
-        bra.append(list(range(first + layers, first + 2 * layers)) + [first + 2 * layers])
+        ket.append([*range(first, first + layers), first + 2 * layers])
+        bra.append([*range(first + layers, first + 2 * layers), first + 2 * layers])
         middle.append(first + 2 * layers)
         # Far nodes first; then by layer, then by node, so that like branches are summed alike.
         rank = -distance * 1e6 + label * 1e-3

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 _MOST_TRIES = 512
 _WORTH_ANNEALING = 3e4
+_WINDOW, _HEAT = 40, 0.05
 # Random parts of a minimum-fill score, in missing edges: narrow networks want the low ones, wide ones the high ones.
 _TEMPERATURES = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0)
 
@@ -71,7 +72,9 @@ def find_order(
     if carries_batch:
         weights[variables] = math.log2(batch)
         is_kept[variables] = True
-    ranks = np.zeros(count) if priority is None else np.append(np.asarray(priority, dtype=float), np.zeros(count))[:count]
+    ranks = np.zeros(count)
+    if priority is not None:
+        ranks[:variables] = priority
     search = _Search(adjacency, weights, ranks, is_kept, seed)
     for rule in (kernels.MINIMUM_FILL, kernels.MINIMUM_WIDTH):
         search.try_greedy(rule, 0.0, 0.9)
@@ -118,13 +121,14 @@ class _Search:
             self.deterministic = temperature == 0.0
 
     def anneal(self, sweeps: int) -> None:
-        """Improve the best order by local moves (window and temperature by measurement)."""
+        """Improve the best order by local moves."""
         from contraction.order_kernels import anneal_order  # noqa: PLC0415  (imports numba)
 
         scratch = np.zeros_like(self._adjacency), np.zeros_like(self._adjacency)
         operations, width = anneal_order(
-            self._adjacency, self._weights, np.array(self.best.order), sweeps, 40, 0.05, self._seed, *scratch, self._order
-        )
+            self._adjacency, self._weights, np.array(self.best.order), sweeps, _WINDOW, _HEAT, self._seed,
+            *scratch, self._order,
+        )  # fmt: skip
         if operations < self.best.operations:
             self.best = EliminationOrder(tuple(self._order.tolist()), width, operations)
 

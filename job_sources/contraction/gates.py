@@ -161,7 +161,7 @@ CONTROLLED: dict[str, tuple[int, str]] = {
 
 def table_entries(kind: GateKind, wires: int) -> int:
     """Number of entries of a gate's table on so many wires."""
-    return 2**wires if kind.diagonal else 4**wires
+    return 1 << (wires if kind.diagonal else 2 * wires)
 
 
 def gate_tables(name: str, wires: int, parameters: Sequence["torch.Tensor"], dtype: "torch.dtype") -> "torch.Tensor":

@@ -55,7 +55,7 @@ class LeafGather:
 def table_groups(
     register: TableRegister, batched_parameters: Sequence[bool]
 ) -> tuple[tuple[tuple[TableGroup, ...], tuple[TableGroup, ...]], dict[int, int]]:
-    """Group a circuit's gates by kind; returns groups without and with a batch, and each source's place among theirs."""
+    """Group a circuit's gates by kind: groups without and with a batch, and each source's place among theirs."""
     groups: tuple[list[TableGroup], list[TableGroup]] = ([], [])
     offsets: dict[int, int] = {}
     for batched in (0, 1):

@@ -30,11 +30,11 @@ Angles = Sequence[float] | npt.NDArray[np.float64]
 
 
 def maxcut_qaoa(
-    graph: "networkx.Graph",
+    graph: "networkx.Graph[Any]",
     depth: int,
     *,
     memory_limit: float = DEFAULT_MEMORY_LIMIT,
-    plan_folder: Path | None | Literal["default"] = "default",
+    plan_folder: Path | Literal["default"] | None = "default",
 ) -> "MaxCutQaoa":
     """Prepare the exact energy of a Max-Cut QAOA circuit, from any graph, without a state vector.
 
@@ -58,7 +58,6 @@ def maxcut_qaoa(
         return _plan(edges, adjacency, depth, qubits, memory_limit)
 
     stored = plan_cache.load_or_make(folder, plan_cache.plan_key(structure), make)
-    assert stored is not None
     cost = _cost(stored.plan, depth, qubits, len(edges))
     cost.require(memory_limit)
     tables = CoupledTables(depth)
@@ -144,7 +143,9 @@ class MaxCutQaoa:
         self.cost = cost
         self._weights = weights
         self._class_of_edge = class_of_edge
-        self._coefficients = np.bincount(class_of_edge, weights=weights / 2, minlength=len(plan.roots))
+        self._coefficients = np.bincount(class_of_edge, weights=weights / 2, minlength=len(plan.roots)).astype(
+            np.float64
+        )
         self._leaves = _Leaves(plan, tables)
         entries = plan.buffer_entries[0]
         self._re, self._im = np.zeros(entries), np.zeros(entries)
@@ -172,7 +173,8 @@ class MaxCutQaoa:
     ) -> npt.NDArray[np.float64]:
         from contraction.sweep_kernels import evaluate_networks  # noqa: PLC0415  (imports numba)
 
-        self._leaves.fill(_angles(gammas, "gammas", self.depth), _angles(betas, "betas", self.depth), self._re, self._im)
+        angles = _angles(gammas, "gammas", self.depth), _angles(betas, "betas", self.depth)
+        self._leaves.fill(*angles, self._re, self._im)
         if coefficients.size and not self._bar_re.size:
             self._bar_re, self._bar_im = np.zeros_like(self._re), np.zeros_like(self._re)
         plan = self.plan
@@ -225,9 +227,7 @@ class _Leaves:
         re[self._measured] = 1.0
         im[self._measured] = 0.0
 
-    def gradient(
-        self, bar_re: npt.NDArray[np.float64], bar_im: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
+    def gradient(self, bar_re: npt.NDArray[np.float64], bar_im: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Real part of sum(adjoint d(table)/d(angle)), summed by layer: shape (2, depth)."""
         equal = bar_re[self._offsets] + 1j * bar_im[self._offsets]
         different = bar_re[self._offsets + 1] + 1j * bar_im[self._offsets + 1]
@@ -245,7 +245,7 @@ class _Leaves:
 
 
 def _checked_graph(
-    graph: "networkx.Graph", depth: int
+    graph: "networkx.Graph[Any]", depth: int
 ) -> tuple[list[Hashable], list[tuple[int, int]], dict[int, dict[int, float]]]:
     """Nodes, edges by node number, and weights by node number; edges of weight 0 are left out of the adjacency."""
     if depth < 1:
@@ -256,7 +256,7 @@ def _checked_graph(
             "Convert it with networkx.Graph(graph)."
         )
     if not graph.number_of_edges():
-        raise UnsupportedCircuitError("graph without edges: its Max-Cut energy is 0 at every angle. Pass at least one edge.")
+        raise UnsupportedCircuitError("graph without edges: its Max-Cut energy is always 0. Pass at least one edge.")
     nodes: list[Hashable] = list(graph.nodes)
     numbers: Mapping[Hashable, int] = {node: number for number, node in enumerate(nodes)}
     adjacency: dict[int, dict[int, float]] = {number: {} for number in range(len(nodes))}
@@ -290,7 +290,7 @@ def _weight(u: Hashable, v: Hashable, data: Mapping[str, Any]) -> float:
         raise UnsupportedCircuitError(f"edge ({u}, {v}): a loop is never cut. Remove it.")
     weight = float(data.get("weight", 1.0))
     if not math.isfinite(weight):
-        raise UnsupportedCircuitError(f"edge ({u}, {v}): weight = {weight} is not finite. Give every edge a real weight.")
+        raise UnsupportedCircuitError(f"edge ({u}, {v}): weight = {weight} is not finite. Give it a real weight.")
     return weight
 
 

@@ -1,6 +1,7 @@
 """Search for a variable elimination order: greedy on an interaction graph of bit rows, with a random part."""
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +37,8 @@ def _score(rows: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64], verte
     """Price of eliminating one vertex now: missing edges among its neighbours, or bits of the joint table."""
     words = rows.shape[1]
     degree = 0
-    linked = 0
-    bits = weights[vertex]
+    linked: Any = 0
+    bits: float = weights[vertex]
     for word in range(words):
         remaining = rows[vertex, word]
         while remaining != _ZERO:
@@ -115,7 +116,9 @@ def eliminate_greedily(
             touched = eliminated < 0
             if not touched:
                 for word in range(words):
-                    if rows[eliminated, word] & (rows[vertex, word] | (_ZERO if vertex // 64 != word else _ONE << np.uint64(vertex % 64))):  # noqa: E501
+                    if rows[eliminated, word] & (
+                        rows[vertex, word] | (_ZERO if vertex // 64 != word else _ONE << np.uint64(vertex % 64))
+                    ):
                         touched = True
             if touched:
                 scores[vertex] = _score(rows, weights, vertex, rule)
@@ -146,7 +149,7 @@ def eliminate_greedily(
 
 
 @compiled
-def anneal_order(
+def anneal_order(  # noqa: PLR0912  (one loop whose parts share all their state)
     adjacency: npt.NDArray[np.uint64],
     weights: npt.NDArray[np.float64],
     order: npt.NDArray[np.int64],
@@ -163,7 +166,7 @@ def anneal_order(
     The graph that is left after eliminating a set of variables doesn't depend on their order, so that a move changes
     only the prices between its two places. Simulated annealing on log2 of the operations, cooled to zero.
 
-    Args:
+    Passed on:
         adjacency, weights: as for eliminate_greedily; not changed.
         order: the order to begin with; overwritten.
         sweeps: passes over all places.

@@ -189,8 +189,8 @@ class PlanBuilder:
             [number for number, common in shared.items() if common and not self._is_batched(number)],
             [number for number, common in shared.items() if common and self._is_batched(number)],
         ]
-        for network in range(len(self._roots)):
-            groups.append([number for number in sorted(users) if network in users[number] and not shared.get(number, True)])  # noqa: E501
+        own = [number for number, common in shared.items() if not common]
+        groups.extend([n for n in own if network in users[n]] for network in range(len(self._roots)))
         step_rows: list[list[int]] = []
         input_rows: list[list[int]] = []
         bounds: list[tuple[int, int]] = []
@@ -202,10 +202,22 @@ class PlanBuilder:
             layout.start_group(permanent=group < 2)
             for number in numbers:
                 step = self._values[number]
-                assert isinstance(step, _Step)
+                if not isinstance(step, _Step):
+                    continue
                 offset = layout.place(number)
                 step_rows.append(
-                    [step.bits, step.summed, step.folded, step.sign, step.halvings, offset, 1 << step.stored_bits, len(input_rows), len(step.inputs), step.batched]  # noqa: E501
+                    [
+                        step.bits,
+                        step.summed,
+                        step.folded,
+                        step.sign,
+                        step.halvings,
+                        offset,
+                        1 << step.stored_bits,
+                        len(input_rows),
+                        len(step.inputs),
+                        step.batched,
+                    ]
                 )
                 for source, mask in step.inputs:
                     input_rows.append([layout.offsets[source], mask, self._is_batched(source)])
@@ -329,4 +341,3 @@ def _compress(mask: int, scope: int) -> int:
         target += 1
         scope ^= lowest
     return result
-

@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,9 @@ class StoredPlan:
     values: Mapping[str, Any]
 
 
+_Plan = TypeVar("_Plan", StoredPlan, StoredPlan | None)
+
+
 def default_folder() -> Path | None:
     """Folder for plans: $HYBRIDJOBS_PLAN_FOLDER, else below the user's cache folder; None when set but empty."""
     chosen = os.environ.get(FOLDER_VARIABLE)
@@ -58,7 +61,7 @@ def plan_key(structure: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def load_or_make(folder: Path | None, key: str, make: Callable[[], StoredPlan | None]) -> StoredPlan | None:
+def load_or_make(folder: Path | None, key: str, make: Callable[[], _Plan]) -> StoredPlan | _Plan:
     """Read a plan, or make it and keep it.
 
     Args:
@@ -70,11 +73,12 @@ def load_or_make(folder: Path | None, key: str, make: Callable[[], StoredPlan | 
         return make()
     path = folder / f"{key}.npz"
     stored = _read(path)
-    if stored is None:
-        stored = make()
-        if stored is not None:
-            _write(path, stored)
-    return stored
+    if stored is not None:
+        return stored
+    made = make()
+    if made is not None:
+        _write(path, made)
+    return made
 
 
 def _read(path: Path) -> StoredPlan | None:
@@ -114,7 +118,7 @@ def _write(path: Path, stored: StoredPlan) -> None:
         "width": plan.width,
         "values": stored.values,
     }
-    arrays = {
+    arrays: dict[str, Any] = {
         "header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
         "steps": plan.steps,
         "inputs": plan.inputs,

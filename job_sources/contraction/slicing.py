@@ -88,9 +88,7 @@ def _large_table_counts(network: Network, order: Sequence[int]) -> list[float]:
     return counts
 
 
-def _without(
-    network: Network, sliced: Sequence[int]
-) -> tuple[Network, tuple[tuple[tuple[int, int], ...], ...]]:
+def _without(network: Network, sliced: Sequence[int]) -> tuple[Network, tuple[tuple[tuple[int, int], ...], ...]]:
     """The network with variables taken out of every scope, and the axes that they had."""
     if not sliced:
         return network, ((),) * len(network.factors)

@@ -49,8 +49,8 @@ BIT_COUNTS = np.array([int(mask).bit_count() for mask in range(BLOCK)], dtype=np
 @compiled
 def compress(index: int, mask: int) -> int:
     """The bits of `index` at the bits of `mask`, moved together."""
-    result = 0
-    shift = 0
+    result: Any = 0
+    shift: Any = 0
     while mask:
         low = mask & (BLOCK - 1)
         result |= np.int64(COMPRESSION[low, index & (BLOCK - 1)]) << shift
@@ -77,7 +77,16 @@ def _load(re: Values, im: Values, base: int, low_mask: int, count: int, to_re: V
 
 @compiled
 def _multiply(
-    a_re: Values, a_im: Values, a: int, b_re: Values, b_im: Values, b: int, count: int, c_re: Values, c_im: Values, c: int
+    a_re: Values,
+    a_im: Values,
+    a: int,
+    b_re: Values,
+    b_im: Values,
+    b: int,
+    count: int,
+    c_re: Values,
+    c_im: Values,
+    c: int,
 ) -> None:
     """C = a b, each a row of `count` complex numbers that starts at the index given."""
     first, second, target = np.uintp(a), np.uintp(b), np.uintp(c)
@@ -108,7 +117,14 @@ def _output_entry(steps: Table, step: int, index: int) -> tuple[int, float, int]
 
 @compiled
 def forward_sweep(
-    steps: Table, inputs: Table, start: int, stop: int, re: Values, im: Values, work_re: Values, work_im: Values,
+    steps: Table,
+    inputs: Table,
+    start: int,
+    stop: int,
+    re: Values,
+    im: Values,
+    work_re: Values,
+    work_im: Values,
     bases: Table,
 ) -> None:
     """Compute the tables of steps `start` to `stop` in the flat buffers `re` and `im`.
@@ -199,7 +215,9 @@ def _fetch(
 
 
 @compiled
-def _add(re: Values, im: Values, base: int, low_mask: int, count: int, work_re: Values, work_im: Values, row: int) -> None:
+def _add(
+    re: Values, im: Values, base: int, low_mask: int, count: int, work_re: Values, work_im: Values, row: int
+) -> None:
     """Add a row of the scratch arrays to the entries that a block was loaded from."""
     source, target, lanes = np.uintp(row), np.uintp(base), np.uintp(count)
     if low_mask == count - 1:
@@ -214,7 +232,7 @@ def _add(re: Values, im: Values, base: int, low_mask: int, count: int, work_re: 
 
 
 @compiled
-def backward_sweep(
+def backward_sweep(  # noqa: PLR0912  (calls of kernels by kernels are kept few)
     steps: Table,
     inputs: Table,
     start: int,
@@ -251,7 +269,7 @@ def backward_sweep(
                 if high:
                     base += compress(high, mask >> block_bits) << BIT_COUNTS[low_mask]
                 row = j * BLOCK
-                if high == 0 or high == blocks or base != bases[j]:
+                if high in (0, blocks) or base != bases[j]:
                     if high:
                         _add(bar_re, bar_im, bases[j], low_mask, count, work_re, work_im, pending + row)
                     bases[j] = base
@@ -306,7 +324,7 @@ def evaluate_networks(
 ) -> None:
     """Evaluate every network of a plan without a batch, and optionally the gradient of a weighted sum of the values.
 
-    Args:
+    Passed on:
         steps, inputs, groups, roots: of the plan.
         coefficients: (networks,) weights of the sum that is differentiated; empty for values only.
         re, im: flat buffers with the leaf tables filled in.

@@ -45,15 +45,15 @@ def _gate_parts(operator: Any) -> tuple[str, list[Any], list[Any], tuple[bool, .
     if name in GATES and len(wires) <= _MOST_DENSE_WIRES.get(name, 3):
         return name, [], wires, (), False
     if name in CONTROLLED:
-        controls, base = CONTROLLED[name]
-        return base, wires[:controls], wires[controls:], (True,) * controls, False
+        count, base = CONTROLLED[name]
+        return base, wires[:count], wires[count:], (True,) * count, False
     if isinstance(operator, qml.ops.Controlled):
         inner = _gate_parts(operator.base)
         controls = list(operator.control_wires)
         if inner is None or len(controls) + len(inner[1]) > _MOST_CONTROLS:
             return None
         base, more, targets, values, adjoint = inner
-        return base, controls + more, targets, (*map(bool, operator.control_values), *values), adjoint
+        return base, [*controls, *more], targets, (*map(bool, operator.control_values), *values), adjoint
     if isinstance(operator, qml.ops.Adjoint):
         inner = _gate_parts(operator.base)
         if inner is not None and not inner[4] and (not operator.base.data or inner[0] == "QubitUnitary"):
@@ -80,7 +80,9 @@ def tape_circuit(tape: Any) -> TapeCircuit:
             continue
         parts = _gate_parts(operator)
         if parts is None:
-            raise DeviceError(f"operator {operator} has no table on {DEVICE_NAME}. Decompose it, or use lightning.qubit.")
+            raise DeviceError(
+                f"operator {operator} has no table on {DEVICE_NAME}. Decompose it, or use lightning.qubit."
+            )
         name, controls, targets, values, adjoint = parts
         matrix_axes = 2 if name == "QubitUnitary" else 0
         taken = []

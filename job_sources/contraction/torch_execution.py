@@ -4,6 +4,7 @@ On the CPU the steps run as compiled sweeps inside one autograd function; elsewh
 with torch's own gradient.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,7 +115,7 @@ def _inverse(tables: torch.Tensor, group: TableGroup) -> torch.Tensor:
     if GATES[group.name].diagonal:
         return tables.conj()
     size = 2**group.wires
-    return tables.unflatten(-1, (size, size)).mT.conj().flatten(-2)
+    return tables.reshape(*tables.shape[:-1], size, size).mT.conj().flatten(-2)
 
 
 def _with_controls(tables: torch.Tensor, group: TableGroup) -> torch.Tensor:
@@ -143,12 +144,13 @@ class _CompiledSweep(torch.autograd.Function):
         return torch.from_numpy(values)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, cotangents: torch.Tensor) -> tuple[None, torch.Tensor, torch.Tensor]:
         from contraction.compiled_execution import part_adjoints  # noqa: PLC0415  (imports numba)
 
-        plain, batched = part_adjoints(ctx.part, *ctx.tables, cotangents.numpy(), ctx.evaluation)
-        return None, torch.from_numpy(plain), torch.from_numpy(batched)
+        plain, batched = ctx.tables
+        gradients = part_adjoints(ctx.part, plain, batched, cotangents.numpy(), ctx.evaluation)
+        return None, torch.from_numpy(gradients[0]), torch.from_numpy(gradients[1])
 
 
 def _run_with_torch(part: PlanPart, number: int, plain: torch.Tensor, batched: torch.Tensor) -> torch.Tensor:
@@ -172,8 +174,8 @@ def _run_with_torch(part: PlanPart, number: int, plain: torch.Tensor, batched: t
         if group >= 2:
             place, kind = plan.roots[group - 2]
             results.append(tables[kind][int(place)][0].real)
-    shape = torch.broadcast_shapes(*(result.shape for result in results), (1,))
-    return torch.stack([result.expand(shape) for result in results])
+    longest = max((result.numel() for result in results), default=1)
+    return torch.stack([result.expand(longest) for result in results])
 
 
 def _torch_step(plan: Plan, number: int, tables: tuple[dict[int, torch.Tensor], dict[int, torch.Tensor]]) -> None:
@@ -191,13 +193,12 @@ def _torch_step(plan: Plan, number: int, tables: tuple[dict[int, torch.Tensor], 
         else:
             sizes.append(2)
             patterns.append(pattern)
-    product: torch.Tensor | None = None
+    views = []
     for place, row in enumerate(rows):
         table = tables[int(row[INPUT_BATCHED])][int(row[OFFSET])]
         shape = [size if pattern[place + 1] else 1 for size, pattern in zip(sizes, patterns, strict=True)]
-        view = table.reshape(*shape, *([-1 if row[INPUT_BATCHED] else 1] if batched else []))
-        product = view if product is None else product * view
-    assert product is not None
+        views.append(table.reshape(*shape, *([-1 if row[INPUT_BATCHED] else 1] if batched else [])))
+    product = functools.reduce(torch.mul, views)
     axes = [axis for axis, pattern in enumerate(patterns) if pattern[0]]
     product = product.expand(*sizes, *([-1] if batched else []))
     result = product.sum(axes) if axes else product

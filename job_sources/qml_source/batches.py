@@ -6,6 +6,7 @@ r + 2 w, ... of every batch. So workers' parts differ by at most one sample, eve
 nothing is dropped or padded, and the batches don't depend on the number of workers.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -38,7 +39,7 @@ class ShardedBatches:
         self._epoch = epoch
 
     def __len__(self) -> int:
-        return -(-self._samples // self._batch_size)
+        return math.ceil(self._samples / self._batch_size)
 
     def after(self, batches: int) -> Iterator[Batch]:
         """The epoch's batches but the first `batches`."""

@@ -74,7 +74,7 @@ def restore(trainer: Trainer, from_where: Mapping[str, Any], ranks: Ranks, other
     try:
         document = torch.load(io.BytesIO(content), weights_only=True)
         found = dict(document["origin"])
-    except Exception as error:  # noqa: BLE001 - torch.load raises whatever a damaged file leads to
+    except Exception as error:
         raise _unusable(name, error) from error
     differing = sorted(key for key in {*from_where, *found} if from_where.get(key) != found.get(key))
     if differing:

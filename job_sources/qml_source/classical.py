@@ -1,4 +1,4 @@
-"""A logistic regression on the same samples, so that nobody credits a quantum circuit for what a line can tell apart."""
+"""A logistic regression on the same samples, so that nobody credits a circuit for what a straight line tells apart."""
 
 import numpy as np
 

@@ -50,7 +50,9 @@ def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
                 if any(stripped):
                     yield reader.line_num, stripped
     except UnicodeDecodeError as error:
-        raise DataError(f"{file.name}: not UTF-8 text ({error.reason}, byte {error.start}). Save it as UTF-8.") from None
+        raise DataError(
+            f"{file.name}: not UTF-8 text ({error.reason}, byte {error.start}). Save it as UTF-8."
+        ) from None
     except csv.Error as error:
         raise DataError(f"{file.name}, line {reader.line_num}: {error}. Separate the fields by commas.") from None
 
@@ -124,7 +126,7 @@ def read_features(file: Path, width: int) -> Matrix:
     Raises:
         DataError: Unreadable text, no samples, a line of another length, or a field that is no finite number.
     """
-    features = []
+    features: list[list[float]] = []
     for line, fields in _rows(file):
         where = f"{file.name}, line {line}"
         if len(fields) not in (width, width + 1):

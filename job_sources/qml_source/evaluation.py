@@ -7,7 +7,7 @@ import torch
 from qml_source.loss import correct, margin_losses
 from qml_source.model import DressedCircuit
 from qml_source.ranks import Ranks
-from qml_source.tensors import SampleTensors
+from qml_source.tensors import SampleTensors, parts
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,7 @@ def measure(model: DressedCircuit, samples: SampleTensors, ranks: Ranks) -> Meas
     totals = torch.zeros(2, dtype=torch.float64, device=samples.targets.device)
     mine = torch.arange(ranks.rank, len(samples), ranks.size, device=samples.targets.device)
     with torch.no_grad():
-        for rows in mine.split(model.execution.largest_batch):
-            if not len(rows):
-                continue
+        for rows in parts(mine, model.execution.largest_batch):
             outputs = model(samples.features[rows])
             totals[0] += margin_losses(outputs, samples.targets[rows]).sum()
             totals[1] += correct(outputs, samples.targets[rows])

@@ -53,7 +53,7 @@ class AdjointExecution:
     def __call__(self, angles: Tensor, weights: Tensor) -> Tensor:
         """Values of shape (batch,)."""
         if torch.is_grad_enabled() and (angles.requires_grad or weights.requires_grad):
-            return cast(Tensor, _Adjoint.apply(angles, weights, self))
+            return cast(Tensor, cast(Any, _Adjoint).apply(angles, weights, self))
         values = self._device.execute(self._scripts(angles, weights), self._config)
         return torch.as_tensor(np.asarray(values, dtype=np.float64)).to(angles)
 

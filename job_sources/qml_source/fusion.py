@@ -60,7 +60,8 @@ def fused_matrices(parts: Sequence[Rotation], angles: Tensor, weights: Tensor) -
         if len(rotation.wires) == 1:
             waiting[rotation.wires[0]] = matrix if before[0] is None else matrix @ before[0]
             continue
-        controlled = torch.block_diag(identity, matrix)
+        controlled = torch.eye(4, dtype=matrix.dtype, device=matrix.device)
+        controlled[2:, 2:] = matrix
         if any(each is not None for each in before):
             first, second = (identity if each is None else each for each in before)
             controlled = controlled @ _tensor_product(first, second)

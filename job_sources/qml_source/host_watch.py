@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
-from torch.distributed import PrefixStore, TCPStore
+from torch import distributed as dist
 
 from qml_source.failures import Failure
 from qml_source.topology import Topology
@@ -28,6 +28,24 @@ FAREWELL_SECONDS = 3.0
 
 
 _Answer = TypeVar("_Answer")
+# Its annotations leave the stores out.
+_stores: Any = dist
+
+
+class Store(Protocol):
+    """What is used of torch.distributed's key-value stores; each call fails when the server is gone."""
+
+    def add(self, key: str, amount: int) -> int:
+        """Adds to a number, 0 at first, and returns it."""
+
+    def check(self, keys: list[str]) -> bool:
+        """Whether all of these keys exist."""
+
+    def get(self, key: str) -> bytes:
+        """The value of a key that exists."""
+
+    def compare_set(self, key: str, expected: str, desired: str) -> bytes:
+        """Sets a key whose value is `expected`, "" for none, and returns the value that it has now."""
 
 
 @dataclass
@@ -50,7 +68,7 @@ class HostWatch:
         self._topology = topology
         self._interrupt = interrupt
         self._stopping = threading.Event()
-        self._store: PrefixStore | None = None
+        self._store: Store | None = None
         self._thread: threading.Thread | None = None
         self.lost: Failure | None = None
         """Why the launcher was interrupted: another host that failed or is lost."""
@@ -65,7 +83,7 @@ class HostWatch:
             return
         # The elastic agent of the same process opens its store at the same port; both share one server, which lives
         # as long as either.
-        store = TCPStore(
+        store = _stores.TCPStore(
             self._topology.address,
             self._topology.port,
             is_master=self._topology.host_rank == 0,
@@ -73,7 +91,7 @@ class HostWatch:
             wait_for_workers=False,
             multi_tenant=True,
         )
-        self._store = PrefixStore("hosts", store)
+        self._store = _stores.PrefixStore("hosts", store)
         self._thread = threading.Thread(target=self._watch, name="host watch", daemon=True)
         self._thread.start()
 
@@ -118,7 +136,7 @@ class HostWatch:
     def _silent_host(self, others: "dict[int, _Pulse]") -> Failure | None:
         now = time.monotonic()
         for rank, pulse in others.items():
-            beats = self._ask(lambda store, beat=f"beat/{rank}": store.add(beat, 0))  # type: ignore[misc]
+            beats = self._beats(rank)
             # A host that has not begun is waited for elsewhere, and one that is done need not beat.
             if beats is not None and (beats != pulse.beats or beats == 0 or self._ended(rank)):
                 pulse.beats, pulse.since = beats, now
@@ -132,6 +150,9 @@ class HostWatch:
         print(f"Ending this host's workers: {failure.reason}", flush=True)
         self._interrupt()
 
+    def _beats(self, rank: int) -> int | None:
+        return self._ask(lambda store: store.add(f"beat/{rank}", 0))
+
     def _ended(self, rank: int) -> bool:
         return bool(self._ask(lambda store: store.check([f"ended/{rank}"])))
 
@@ -141,7 +162,7 @@ class HostWatch:
         text = self._ask(lambda store: store.get("failed"))
         return Failure.from_json(text.decode()) if text else None
 
-    def _ask(self, question: Callable[[PrefixStore], _Answer]) -> _Answer | None:
+    def _ask(self, question: Callable[[Store], _Answer]) -> _Answer | None:
         """The store's answer, None when the first host is gone."""
         assert self._store is not None  # noqa: S101 - narrows a type
         try:

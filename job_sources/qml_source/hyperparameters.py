@@ -108,8 +108,8 @@ def _wires(text: str) -> int:
     wires = _integer(2, 1000)(text)
     if wires == WIDEST_REACH:
         raise ValueError(
-            f"the second entangling layer couples wires {WIDEST_REACH} apart, on {WIDEST_REACH} wires each with itself; "
-            "give 2, or 4 or more"
+            f"the second entangling layer couples wires {WIDEST_REACH} apart, on {WIDEST_REACH} wires each with "
+            "itself; give 2, or 4 or more"
         )
     return wires
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from torch.distributed.elastic.multiprocessing.api import SignalException
+from torch.distributed.elastic.multiprocessing.api import DefaultLogsSpecs, SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -39,7 +39,7 @@ def launch(topology: Topology, worker: str = WORKER) -> None:
         folder = Path(name)
         watch.start()
         try:
-            elastic_launch(_configuration(topology), sys.executable)("-u", "-m", worker)
+            elastic_launch(_configuration(topology, folder / "logs"), sys.executable)("-u", "-m", worker)
         except ChildFailedError as error:
             raise _failed(topology, watch, _local_cause(error, folder, topology.current)) from None
         except SignalException as error:
@@ -66,11 +66,12 @@ def worker_variables(topology: Topology, failure_folder: str) -> dict[str, str]:
     }
 
 
-def _configuration(topology: Topology) -> LaunchConfig:
+def _configuration(topology: Topology, logs: Path) -> LaunchConfig:
     return LaunchConfig(
         min_nodes=len(topology.hosts),
         max_nodes=len(topology.hosts),
         nproc_per_node=topology.workers_per_host,
+        logs_specs=DefaultLogsSpecs(log_dir=str(logs)),
         run_id=os.environ.get("AMZN_BRAKET_JOB_NAME") or "training",
         rdzv_backend="static",
         rdzv_endpoint=f"{topology.address}:{topology.port}",

@@ -1,8 +1,8 @@
 """The training loop: one step a batch, on all workers together.
 
-Each worker computes the gradient of its part of the batch, of the sum of losses divided by the size of the whole batch.
-The parts' sum, one exchange a step, is the gradient of the batch's mean loss, whatever the number of workers and however
-unequal their parts: so every worker makes the step that one process alone would have made.
+Each worker computes the gradient of its part of the batch: of the sum of its losses over the size of the whole batch.
+The parts' sum, one exchange a step, is the gradient of the batch's mean loss, whatever the number of workers and
+however unequal their parts. So every worker makes the step that one process alone would have made.
 """
 
 import time
@@ -19,7 +19,7 @@ from qml_source.hyperparameters import Hyperparameters
 from qml_source.loss import correct, margin_losses
 from qml_source.model import DressedCircuit
 from qml_source.ranks import Ranks
-from qml_source.tensors import SampleTensors
+from qml_source.tensors import SampleTensors, parts
 
 
 class TrainingError(ArithmeticError):
@@ -111,10 +111,10 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         totals = torch.zeros(2, dtype=torch.float64, device=self._training.targets.device)
         rows = torch.as_tensor(batch.rows, device=self._training.targets.device)
-        for part in rows.split(self.model.execution.largest_batch) if len(rows) else ():
+        for part in parts(rows, self.model.execution.largest_batch):
             outputs = self.model(self._training.features[part])
             losses = margin_losses(outputs, self._training.targets[part])
-            (losses.sum() / batch.size).backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(losses.sum() / batch.size)
             totals[0] += losses.detach().sum()
             totals[1] += correct(outputs.detach(), self._training.targets[part])
         gradients = [self._gradient(parameter, bool(len(rows))) for parameter in self._parameters]

@@ -12,6 +12,7 @@ from qml_source.circuit import REACHES, WEIGHTS_PER_ROTATION
 from qml_source.execution import Execution, open_execution
 from qml_source.hyperparameters import Hyperparameters
 from qml_source.simulators import DeviceRequest, parse_device
+from qml_source.tensors import parts
 
 PRECISIONS = {"double": torch.float64, "single": torch.float32}
 
@@ -51,8 +52,8 @@ class DressedCircuit(nn.Module):
         self._execution = execution
         self.encode = nn.Linear(features, nwires, dtype=dtype)
         layer = (2, nwires, WEIGHTS_PER_ROTATION)
-        self.entangling = nn.ParameterList([nn.Parameter(2 * math.pi * torch.rand(layer, dtype=dtype)) for _ in REACHES])
-        self.rotation = nn.Parameter(2 * math.pi * torch.rand(WEIGHTS_PER_ROTATION, dtype=dtype))
+        self.entangling = nn.ParameterList([_random_angles(layer, dtype) for _ in REACHES])
+        self.rotation = _random_angles((WEIGHTS_PER_ROTATION,), dtype)
         self.decode = nn.Linear(1, 1, dtype=dtype)
         self.register_buffer("shift", torch.zeros(features, dtype=dtype))
         self.register_buffer("scale", torch.ones(features, dtype=dtype))
@@ -76,11 +77,9 @@ class DressedCircuit(nn.Module):
 
     def classify(self, features: Tensor) -> tuple[list[str], Tensor]:
         """The labels of these samples, and the outputs they follow from."""
-        outputs = []
+        converted = features.to(self.shift.dtype)
         with torch.no_grad():
-            for part in features.to(self.shift.dtype).split(self.execution.largest_batch):
-                outputs.append(self(part))
-        joined = torch.cat(outputs)
+            joined = torch.cat([self(part) for part in parts(converted, self.execution.largest_batch)])
         return [self.labels[0] if output >= 0 else self.labels[1] for output in joined.tolist()], joined
 
     def document(self) -> dict[str, Any]:
@@ -93,6 +92,10 @@ class DressedCircuit(nn.Module):
         }
         state = {name: tensor.detach().cpu() for name, tensor in self.state_dict().items()}
         return {"architecture": architecture, "state_dict": state}
+
+
+def _random_angles(shape: tuple[int, ...], dtype: torch.dtype) -> nn.Parameter:
+    return nn.Parameter(2 * math.pi * torch.rand(shape, dtype=dtype))
 
 
 def seeded_model(seed: int, **arguments: Any) -> DressedCircuit:
@@ -114,7 +117,9 @@ def load_model(file: Path, device: str = "local:pennylane/default.qubit") -> Dre
         model.load_state_dict(saved["state_dict"])
     except FileNotFoundError:
         raise ModelError(f"{file}: there is no such file. Give the model.pt of a finished job.") from None
-    except Exception as error:  # noqa: BLE001 - torch.load raises whatever a damaged file leads to
+    except Exception as error:
         problem = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        raise ModelError(f"{file}: not a model of this job ({problem}). Give the model.pt of a finished job.") from error
+        raise ModelError(
+            f"{file}: not a model of this job ({problem}). Give the model.pt of a finished job."
+        ) from error
     return model

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 # How long a worker waits for the others in one exchange. A worker that ends is noticed at once, by its connections or
-# by its launcher; this is for one that neither ends nor goes on. It must outlast the slowest step of the slowest worker.
+# by its launcher; this is for one that neither ends nor goes on. It must outlast the slowest worker's slowest step.
 LONGEST_WAIT = datetime.timedelta(minutes=30)
 SMDISTRIBUTED = "smdistributed.dataparallel.torch.torch_smddp"
 
@@ -30,7 +30,10 @@ class Ranks(Protocol):
 
     rank: int
     size: int
-    backend: str | None
+
+    @property
+    def backend(self) -> str | None:
+        """The backend of torch.distributed, None for a single process."""
 
     def add_up(self, numbers: Tensor) -> None:
         """Replaces `numbers` by their sum over all workers, in place; all get the same."""
@@ -92,8 +95,8 @@ class ConnectedRanks:
             exchange()
         except RuntimeError as error:
             # gloo's messages begin with the place in its own source.
-            text = re.sub(r"^\[[^]]*\] *", "", str(error)).splitlines()
-            raise PeerLostError(f"lost the other workers while {purpose}: {text[0] if text else repr(error)}") from error
+            reason = re.sub(r"^\[[^]]*\] *", "", str(error)).partition("\n")[0] or repr(error)
+            raise PeerLostError(f"lost the other workers while {purpose}: {reason}") from error
 
 
 def choose_backend(asked: str, *, on_gpu: bool) -> str:

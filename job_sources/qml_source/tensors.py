@@ -1,5 +1,6 @@
 """Samples as PyTorch tensors, where the model computes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -17,6 +18,12 @@ class SampleTensors:
 
     def __len__(self) -> int:
         return len(self.targets)
+
+
+def parts(rows: Tensor, size: int) -> Iterator[Tensor]:
+    """Consecutive parts of at most this many rows; nothing of an empty tensor."""
+    for first in range(0, len(rows), size):
+        yield rows[first : first + size]
 
 
 def on_device(samples: Samples, dtype: torch.dtype, place: torch.device) -> SampleTensors:

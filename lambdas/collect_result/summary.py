@@ -25,6 +25,8 @@ _COPIED = (
     "optimum",
     "approximation_ratio",
     "last loss",
+    "final",
+    "workers",
     "seed",
     "versions",
 )
@@ -118,6 +120,7 @@ def _row(launch: Launch, record: dict[str, Any] | None) -> dict[str, Any]:
         "reason": record["reason"] if record else launch.reason,
         "device": spec.get("device"),
         "instance": spec.get("instance"),
+        "distribution": spec.get("distribution"),
         "seconds_per_iteration": seconds,
         "iteration_cost_usd": cost_usd(seconds, launch.price, int(spec["instance"]["count"])),
         "billable_seconds": record["billable_seconds"] if record else None,

@@ -48,8 +48,7 @@ def decide(found: Launch | None, request_id: str, *, creates: bool, now: datetim
         return Action.LAUNCH_AGAIN if again else Action.ADOPT
     if found.released is Released.DELETED and (asked_before or _overtaken_lately(found, now)):
         return Action.REFUSE
-    had_a_job = found.state in {State.STARTING, State.STARTED, State.CANCELLED}
-    return Action.NEXT_GENERATION if had_a_job else Action.LAUNCH_AGAIN
+    return Action.NEXT_GENERATION if found.is_used_up else Action.LAUNCH_AGAIN
 
 
 def _overtaken_lately(launch: Launch, now: datetime) -> bool:

@@ -69,14 +69,16 @@ def release_unanswered(services: Services, identity: Identity, *, request_id: st
     """
     name = identity.name()
     for generation in range(MAX_GENERATIONS):
-        found = services.ledger.get(identity.name(generation))
+        name = identity.name(generation)
+        found = services.ledger.get(name)
         if found is not None and request_id in found.request_ids:
             # This very event has been served before; what was launched since is not meant.
-            release(services, found.name, why=Released.DELETED, request_id=request_id, deadline=deadline)
+            release(services, name, why=Released.DELETED, request_id=request_id, deadline=deadline)
             return
-        if generation and found is None:
+        if found is None or not found.is_used_up:
+            # This is the name that a request on its way takes, or has taken.
             break
-        name = identity.name(generation)
+        end_released(services, found, deadline)
     _bury(services, name, identity, request_id)
     release(services, name, why=Released.DELETED, request_id=request_id, deadline=deadline)
     _patiently(services, deadline, lambda: _end_jobs_by_name(services, name, identity))

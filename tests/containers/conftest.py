@@ -7,14 +7,6 @@ from typing import Any
 import pytest
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all tests that need the engine in one process, so that there is one engine."""
-    for item in items:
-        if "engine" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("container engine"))
-
-
 @pytest.fixture(scope="session")
 def engine() -> Iterator[dict[str, str]]:
     """The variables of the container engine, also in `os.environ` meanwhile: an engine is started where none runs."""

@@ -89,7 +89,9 @@ class ContainerBench(Workbench):
         return job
 
     def containers_of(self, run: JobRun) -> list[Any]:
-        found: list[Any] = self.client.containers.list(all=True, filters={"label": f"{JOB_LABEL}={run.job_arn}"})
+        found: list[Any] = self.client.containers.list(
+            all=True, ignore_removed=True, filters={"label": f"{JOB_LABEL}={run.job_arn}"}
+        )
         return found
 
     def has_said(self, run: JobRun, line: str, host: str = "algo-1") -> Callable[[], bool]:
@@ -132,7 +134,12 @@ def bench(
     for job in bench.jobs:
         job.stop()
         job.wait()
-    assert engine_client.containers.list(all=True, filters={"label": f"{RUNNER_LABEL}={runner.label}"}) == []
+    assert (
+        engine_client.containers.list(
+            all=True, ignore_removed=True, filters={"label": f"{RUNNER_LABEL}={runner.label}"}
+        )
+        == []
+    )
 
 
 def until(condition: Callable[[], bool], seconds: float = 60) -> None:

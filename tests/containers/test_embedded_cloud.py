@@ -26,7 +26,7 @@ def push(cloud: LocalCloud, client: Any, image: str) -> None:
 
 
 def containers(client: Any, arn: str) -> list[Any]:
-    found: list[Any] = client.containers.list(all=True, filters={"label": f"{JOB_LABEL}={arn}"})
+    found: list[Any] = client.containers.list(all=True, ignore_removed=True, filters={"label": f"{JOB_LABEL}={arn}"})
     return found
 
 

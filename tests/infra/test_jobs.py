@@ -1,6 +1,7 @@
 """Custom resources that launch once, fail fast, one after another, and only while what they need is there."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,11 @@ import pytest
 
 from hybridjobs.model.canonical import canonical_json, spec_hash
 from hybridjobs.model.errors import SpecError
+from hybridjobs.model.stage import load_stage
 from tests.infra.synthesised import Synthesise, Synthesised, flat, many
 
 JOB = "Custom::BraketHybridJob"
+LAUNCHED = list(load_stage(Path(__file__).resolve().parents[2] / "stages", "local").launch)
 
 
 def test_every_custom_resource_fails_fast(local: Synthesised, kept: Synthesised, empty: Synthesised) -> None:
@@ -30,7 +33,7 @@ def test_the_launch_never_waits_for_the_job(local: Synthesised) -> None:
 
 def test_the_launch_document_travels_as_one_canonical_string(local: Synthesised) -> None:
     jobs = local.resources("Jobs", JOB)
-    assert len(jobs) == 2
+    assert len(jobs) == len(LAUNCHED)
     for job in jobs.values():
         properties = job["Properties"]
         document = json.loads(properties["Spec"])
@@ -48,10 +51,10 @@ def test_jobs_are_launched_one_after_another_in_the_order_of_the_stage(local: Sy
     # Many at once exhaust the concurrency of a small account.
     jobs = local.resources("Jobs", JOB)
     names = [json.loads(each["Properties"]["Spec"])["name"] for each in jobs.values()]
-    assert names == ["qaoa-18-cpu", "qaoa-18-parameter-shift"]
-    first, second = jobs
-    assert first in jobs[second]["DependsOn"]
-    assert second not in jobs[first]["DependsOn"]
+    assert names == LAUNCHED
+    for first, second in pairwise(jobs):
+        assert first in jobs[second]["DependsOn"]
+        assert second not in jobs[first]["DependsOn"]
 
 
 def test_a_job_exists_only_while_its_role_launcher_and_collector_do(local: Synthesised) -> None:

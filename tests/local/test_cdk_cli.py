@@ -85,7 +85,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     assert sorted(path for path in root.rglob("*") if "__pycache__" not in path.parts) == before
 
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.xdist_group("cdk_cli"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(600)]
 
 
 def test_a_deployment_reports_each_resource_in_the_order_in_which_it_happened(world: World) -> None:

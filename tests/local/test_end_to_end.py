@@ -11,7 +11,7 @@ from hybridjobs.local.cdk_cli import CdkCliError
 from hybridjobs.local.cloud import LocalCloud
 from tests.local.small_project import SmallProject
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.xdist_group("end_to_end"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(600)]
 
 
 class World:

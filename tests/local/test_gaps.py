@@ -18,7 +18,6 @@ from hybridjobs.local.environment import aws_environment, client_session, proces
 from hybridjobs.local.run_folder import RunFolder
 from tests.local.tiny_cloud import create_function
 
-pytestmark = pytest.mark.xdist_group("gaps")
 STOCK = {"registryId": "292282985366", "repositoryName": "amazon-braket-base-jobs"}
 
 

@@ -36,8 +36,8 @@ Json origin_of(const Problem& problem, const Hyperparameters& settings) {
     // A job continues an older one for longer or samples it more, but can't change what its iterations came from.
     for (const char* free : {"num_iterations", "cut_samples", "copy_checkpoints_from_job", "max_parallel", "num_nodes", "num_edges"})
         values.erase(free);
-    Json graph = {problem.labels};
-    for (const Edge& edge : problem.edges) graph.push_back({edge.first, edge.second, edge.weight});
+    Json graph = Json::array({Json(problem.labels)});
+    for (const Edge& edge : problem.edges) graph.push_back(Json::array({edge.first, edge.second, edge.weight}));
     values["graph"] = hash_of(graph.dump());
     return values;
 }

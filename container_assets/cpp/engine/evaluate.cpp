@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <istream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <stdexcept>
 #include <string>
 
 #include "hyperparameters.hpp"
@@ -19,12 +21,22 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
 
+// What all threads have used.
+double processor_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 Json answer(const Json& request) {
     Problem problem;
     problem.labels.resize(request.at("nodes").get<std::size_t>());
     for (const Json& edge : request.at("edges"))
         problem.edges.push_back({edge.at(0).get<std::size_t>(), edge.at(1).get<std::size_t>(),
                                  edge.size() > 2 ? edge[2].get<double>() : 1.0});
+    for (const Edge& edge : problem.edges)
+        if (edge.first == edge.second || std::max(edge.first, edge.second) >= problem.nodes())
+            throw std::invalid_argument("an edge joins two different nodes from 0 to nodes - 1");
     const Parameters parameters = parameters_from(request.at("parameters"));
     const std::string kernels = request.value("kernels", "");
     const auto begun = Clock::now();
@@ -33,11 +45,13 @@ Json answer(const Json& request) {
                         select_kernels(kernels.empty() ? nullptr : kernels.c_str()), team);
     const double setup = seconds_since(begun);
     Evaluation evaluation;
-    Json times = Json::array();
+    Json times = Json::array(), processor_times = Json::array();
     for (int count = request.value("repeat", 1); count > 0; --count) {
         const auto start = Clock::now();
+        const double processor_start = processor_seconds();
         evaluation = simulator.value_and_gradient(parameters);
         times.push_back(seconds_since(start));
+        processor_times.push_back(processor_seconds() - processor_start);
     }
     return {{"cost", evaluation.cost},
             {"gradient", rows(evaluation.gradient)},
@@ -47,6 +61,7 @@ Json answer(const Json& request) {
             {"kernels", simulator.kernels().name},
             {"setup_seconds", setup},
             {"seconds", times},
+            {"cpu_seconds", processor_times},
             {"peak_memory_bytes", peak_memory()}};
 }
 

@@ -145,7 +145,7 @@ Json or_null(const std::optional<Value>& value) {
 
 }  // namespace
 
-Json rows(const Parameters& parameters) { return {parameters.gammas, parameters.betas}; }
+Json rows(const Parameters& parameters) { return Json::array({parameters.gammas, parameters.betas}); }
 
 Parameters parameters_from(const Json& rows) {
     Parameters parameters{rows.at(0).get<std::vector<double>>(), rows.at(1).get<std::vector<double>>()};

@@ -1,14 +1,15 @@
 #include "job.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "checkpoints.hpp"
 #include "graph_file.hpp"
@@ -25,12 +26,16 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
+using Clock = std::chrono::steady_clock;
+
 constexpr const char* channel_name = "input-graph";
 
 std::string variable(const char* name) {
     const char* value = std::getenv(name);
     return value == nullptr ? "" : value;
 }
+
+double seconds_since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
 
 std::map<std::string, std::string> given_hyperparameters() {
     const std::string file = variable("AMZN_BRAKET_HP_FILE");
@@ -84,16 +89,27 @@ Json plain(double value) {
     return value;
 }
 
+Json median(std::vector<double> values) {
+    if (values.empty()) return nullptr;
+    std::sort(values.begin(), values.end());
+    return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
 class Run {
 public:
     Run(const Problem& problem, const Hyperparameters& settings)
-        : problem_(problem),
+        : begun_(Clock::now()),
+          problem_(problem),
           settings_(settings),
           team_(default_threads()),
           simulator_(problem, settings.reduced(), select_kernels(std::getenv("MAXCUT_KERNELS")), team_),
           checkpoints_(problem, settings),
           recorded_(checkpoints_.load()),
-          resumed_from_(std::min(recorded_.size(), settings.num_iterations)) {}
+          resumed_from_(std::min(recorded_.size(), settings.num_iterations)),
+          setup_seconds_(seconds_since(begun_)) {
+        std::printf("%zu nodes, %zu edges on %s; states of up to %u qubits, %s kernels, %u threads\n", problem.nodes(),
+                    problem.edges.size(), device, simulator_.bits(), simulator_.kernels().name, team_.size());
+    }
 
     Parameters optimise() {
         Parameters parameters = maxcut::optimise([this](const Parameters& at) { return evaluate(at); }, settings_);
@@ -114,9 +130,9 @@ private:
             ++done_;
             return recorded.evaluation;
         }
-        const auto begun = std::chrono::steady_clock::now();
+        const auto begun = Clock::now();
         Evaluation evaluation = simulator_.value_and_gradient(parameters);
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+        const double seconds = seconds_since(begun);
         recorded_.push_back({parameters, evaluation, seconds});
         log_metric("Cost", evaluation.cost, done_);
         log_metric("iteration_seconds", seconds, done_);
@@ -125,6 +141,7 @@ private:
         return evaluation;
     }
 
+    Clock::time_point begun_;
     const Problem& problem_;
     const Hyperparameters& settings_;
     Team team_;
@@ -132,6 +149,7 @@ private:
     Checkpoints checkpoints_;
     std::vector<Recorded> recorded_;
     std::size_t resumed_from_, done_ = 0;
+    double setup_seconds_;
 };
 
 Json Run::result(const Parameters& parameters) {
@@ -140,7 +158,9 @@ Json Run::result(const Parameters& parameters) {
     const Cut best = best_of(problem_, simulator_.sample(parameters, settings_.cut_samples, settings_.seed));
     const double optimum = simulator_.optimum();
     const ClassicalControl control = classical_control(problem_, settings_.cut_samples, settings_.seed);
-    Json costs = Json::array(), seconds = Json::array(), labels = Json::array();
+    const char* const limit = std::getenv("OMP_NUM_THREADS");
+    Json costs = Json::array(), labels = Json::array();
+    std::vector<double> seconds;
     for (const Recorded& recorded : recorded_) {
         costs.push_back(recorded.evaluation.cost);
         seconds.push_back(recorded.seconds);
@@ -151,16 +171,27 @@ Json Run::result(const Parameters& parameters) {
         {"cost", cost},
         {"costs", costs},
         {"params", rows(parameters)},
+        {"iterations", seconds.size()},
         {"iteration_seconds", seconds},
-        {"iterations", recorded_.size()},
+        {"first_iteration_seconds", seconds[0]},
+        {"median_iteration_seconds", median({seconds.begin() + 1, seconds.end()})},
+        {"setup_seconds", setup_seconds_},
         {"resumed_from_iteration", resumed_from_},
         {"nodes", problem_.nodes()},
         {"edges", problem_.edges.size()},
         {"node_labels", labels},
         {"p", settings_.p},
         {"diff_method", settings_.diff_method},
+        {"reduction", settings_.reduced() ? "symmetry" : "none"},
+        {"reduction_reason", settings_.reduced() ? "connected components apart, one node of each held"
+                                                 : "the whole state, as asked"},
+        {"reduction_work", Json::object()},
+        {"circuits", simulator_.parts()},
+        {"circuit_executions", simulator_.parts()},
+        {"qubits", simulator_.bits()},
         {"device", device},
         {"device_name", "maxcut-cpp"},
+        {"gpu", nullptr},
         {"best_cut", plain(best.value)},
         {"best_partition", best.bits},
         {"best_cut_method", "best of " + std::to_string(settings_.cut_samples) + " samples of the final state"},
@@ -173,8 +204,10 @@ Json Run::result(const Parameters& parameters) {
           {"random_best_cut", plain(control.random_best_cut)},
           {"local_search_starts", control.local_search_starts},
           {"local_search_best_cut", plain(control.local_search_best_cut)}}},
+        {"memory_estimate_bytes", simulator_.memory()},
+        {"peak_memory_bytes", peak_memory()},
         {"versions", {{"maxcut-cpp", version}, {"compiler", __VERSION__}, {"kernels", simulator_.kernels().name}}},
-        {"threads", std::to_string(team_.size())},
+        {"threads", {{"cpus", processors()}, {"OMP_NUM_THREADS", limit == nullptr ? Json(nullptr) : Json(limit)}, {"used", team_.size()}}},
         {"seed", settings_.seed},
         {"settings", settings_.as_json()},
     };

@@ -60,6 +60,7 @@ Simulator::Simulator(const Problem& problem, bool reduced, const Kernels& kernel
                       bits, needed / std::exp2(30), available / std::exp2(30));
         throw JobError("MemoryError", text);
     }
+    memory_ = static_cast<std::size_t>(needed);
     std::size_t doubles = 0, sums = 0;
     for (Part& part : parts) {
         const Shape shape = shape_for(part.bits);

@@ -41,6 +41,9 @@ public:
     double optimum() const;
     // Qubits of the largest state.
     unsigned bits() const;
+    // Bytes of all states and tables.
+    std::size_t memory() const { return memory_; }
+    std::size_t parts() const { return parts_.size(); }
     const Kernels& kernels() const { return kernels_; }
 
 private:
@@ -72,6 +75,7 @@ private:
     Memory state_, adjoint_, scratch_;
     std::size_t scratch_doubles_ = 0;
     std::vector<double> sums_;
+    std::size_t memory_ = 0;
 };
 
 }  // namespace maxcut

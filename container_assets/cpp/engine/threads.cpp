@@ -7,13 +7,17 @@
 
 namespace maxcut {
 
-unsigned default_threads() {
-    if (const char* text = std::getenv("OMP_NUM_THREADS"); text != nullptr && std::atoi(text) > 0)
-        return static_cast<unsigned>(std::atoi(text));
+unsigned processors() {
     cpu_set_t set;
     CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<unsigned>(std::max(CPU_COUNT(&set), 1));
     return std::max(std::thread::hardware_concurrency(), 1u);
+}
+
+unsigned default_threads() {
+    const char* const text = std::getenv("OMP_NUM_THREADS");
+    const int number = text == nullptr ? 0 : std::atoi(text);
+    return number > 0 ? static_cast<unsigned>(number) : processors();
 }
 
 Team::Team(unsigned threads) {

@@ -11,7 +11,9 @@
 
 namespace maxcut {
 
-// The number of threads to use: OMP_NUM_THREADS, else the processors that this process may run on.
+// The processors that this process may run on.
+unsigned processors();
+// The number of threads to use: OMP_NUM_THREADS, else one for each processor.
 unsigned default_threads();
 
 class Team {

@@ -1,6 +1,5 @@
 """One host of a job as a container."""
 
-import contextlib
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -108,7 +107,10 @@ def lines_of(chunks: Iterator[tuple[bytes | None, bytes | None]]) -> Iterator[st
 
 
 class ContainerHost:
-    """A prepared host; see job.JobHost. Files that the container made are given to `owner` (user, group) if named."""
+    """One host, see job.JobHost, with `memory_bytes` at most and `labels` to find its container by.
+
+    `client` is a docker.DockerClient. Files that the container made are given to `owner` (user, group) if named.
+    """
 
     def __init__(
         self,
@@ -172,9 +174,13 @@ class ContainerHost:
             self._stopped = True
         if not self._started or self._over.is_set():
             return
-        with contextlib.suppress(NotFound):
+        try:
             self.running_when_stopped = self.running_when_stopped or self._running()
             self._container.stop(timeout=self._grace)
+        except NotFound:  # somebody else removed it
+            pass
+        except (DockerException, RequestException) as error:
+            self._log.write(f"(the container {self._container.name} could not be stopped: {error})")
         self._over.wait(_PATIENCE_SECONDS)
 
     def clean_up(self) -> None:

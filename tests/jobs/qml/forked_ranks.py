@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+
 from qml_source import ranks, reporting, training
 from qml_source.batches import ShardedBatches
 from qml_source.job import read_job

@@ -11,6 +11,7 @@ import types
 from pathlib import Path
 
 import torch
+
 from qml_source import ranks, worker
 
 

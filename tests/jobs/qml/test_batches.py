@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from qml_source.batches import Batch, ShardedBatches
 
 SIZES = {"samples": st.integers(1, 300), "batch_size": st.integers(1, 80), "workers": st.integers(1, 9)}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from qml_source.circuit import rotations, weight_count
 
+from qml_source.circuit import rotations, weight_count
 from tests.jobs.qml import oracle
 from tests.jobs.qml.job_run import DEFAULT_QUBIT, LIGHTNING, NEEDS_TORCH
 

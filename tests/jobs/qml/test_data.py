@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qml_source.data import DataError, read_channel, read_features, read_samples, split
 
+from qml_source.data import DataError, read_channel, read_features, read_samples, split
 from tests.jobs.qml.job_run import SONAR
 
 
@@ -66,7 +66,7 @@ def test_unusable_data_is_refused_with_its_line(tmp_path: Path, text: str | byte
 
 
 def test_channel_must_hold_one_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no file. Give it one file of samples"):
+    with pytest.raises(DataError, match=r"holds no file. Give it one file of samples"):
         read_channel(tmp_path / "input-data")
     write(tmp_path, "1,A\n2,B\n")
     assert len(read_channel(tmp_path)) == 2
@@ -77,7 +77,7 @@ def test_channel_must_hold_one_file(tmp_path: Path) -> None:
 
 def test_samples_to_predict_need_no_label(tmp_path: Path) -> None:
     assert read_features(write(tmp_path, "1,2,A\n3,4\n"), 2).tolist() == [[1, 2], [3, 4]]
-    with pytest.raises(DataError, match="line 2: 1 fields. The model takes 2 numbers"):
+    with pytest.raises(DataError, match=r"line 2: 1 fields. The model takes 2 numbers"):
         read_features(write(tmp_path, "1,2\n3\n"), 2)
     with pytest.raises(DataError, match="there are no samples"):
         read_features(write(tmp_path, "\n"), 2)
@@ -103,5 +103,5 @@ def test_same_seed_trains_on_the_samples_of_the_published_example() -> None:
 def test_more_samples_than_are_left_are_refused() -> None:
     samples = read_samples(SONAR)
     assert len(split(samples, seed=0, ndata=None, held_out=0.2).training) == 166
-    with pytest.raises(DataError, match="ndata = 208: of 208 samples 42 are held out .* and 166 are left"):
+    with pytest.raises(DataError, match=r"ndata = 208: of 208 samples 42 are held out .* and 166 are left"):
         split(samples, seed=0, ndata=208, held_out=0.2)

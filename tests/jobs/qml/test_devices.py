@@ -4,11 +4,11 @@ from typing import Any
 
 import pennylane as qml
 import pytest
+
 from qml_source import devices
 from qml_source.devices import check_memory, open_device
 from qml_source.hyperparameters import Hyperparameters
 from qml_source.simulators import DeviceError, check_method, parse_device
-
 from tests.jobs.qml.job_run import DEFAULT_QUBIT, LIGHTNING
 
 SV1 = "arn:aws:braket:::device/quantum-simulator/amazon/sv1"
@@ -36,9 +36,9 @@ def test_unknown_device(text: str, message: str) -> None:
 
 def test_method_or_precision_that_the_device_lacks_is_refused() -> None:
     check_method(parse_device(LIGHTNING), Hyperparameters(diff_method="adjoint", precision="single"))
-    with pytest.raises(DeviceError, match="diff_method = 'backprop' doesn't work on lightning.qubit: give adjoint"):
+    with pytest.raises(DeviceError, match=r"diff_method = 'backprop' doesn't work on lightning.qubit: give adjoint"):
         check_method(parse_device(LIGHTNING), Hyperparameters(diff_method="backprop"))
-    with pytest.raises(DeviceError, match="precision = 'single' doesn't work on default.qubit"):
+    with pytest.raises(DeviceError, match=r"precision = 'single' doesn't work on default.qubit"):
         check_method(parse_device(DEFAULT_QUBIT), Hyperparameters(precision="single"))
 
 

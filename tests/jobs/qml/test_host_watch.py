@@ -11,10 +11,10 @@ from tests.jobs.qml.job_run import NEEDS_TORCH
 
 pytest.importorskip("torch", reason=NEEDS_TORCH)
 
-from qml_source import host_watch  # noqa: E402 - needs torch
-from qml_source.failures import Failure, cause, described, silent  # noqa: E402
-from qml_source.host_watch import HostWatch  # noqa: E402
-from qml_source.topology import Topology  # noqa: E402
+from qml_source import host_watch
+from qml_source.failures import Failure, cause, described, silent
+from qml_source.host_watch import HostWatch
+from qml_source.topology import Topology
 
 HOSTS = ("algo-1", "algo-2")
 

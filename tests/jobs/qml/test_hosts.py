@@ -43,7 +43,7 @@ def request(**hyperparameters: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def bench(workbench: Workbench) -> Workbench:  # noqa: F811 - a fixture
+def bench(workbench: Workbench) -> Workbench:
     workbench.s3.put_object(Bucket=BUCKET, Key="sonar/sonar.all-data", Body=SONAR.read_bytes())
     return workbench
 
@@ -68,9 +68,7 @@ def workers_below(launcher: int) -> Iterator[psutil.Process]:
             yield process
 
 
-def test_killed_training_is_continued_from_its_checkpoint(
-    host: Host, run_single: RunSingle, tmp_path: Path
-) -> None:
+def test_killed_training_is_continued_from_its_checkpoint(host: Host, run_single: RunSingle, tmp_path: Path) -> None:
     settings = {"ndata": "35", "batch_size": "9", "epochs": "400"}
     killed = Host(tmp_path / "killed", name="job-k")
     launcher = killed.start("train_dp", killed.prepare({**settings, "workers_per_host": "2"}, device=DEFAULT_QUBIT))

@@ -1,6 +1,7 @@
 """Hyperparameters are strings; every bad one is named before any work."""
 
 import pytest
+
 from qml_source.hyperparameters import HyperparameterError, Hyperparameters, check_workers, parse_hyperparameters
 
 
@@ -43,7 +44,7 @@ def test_each_bad_value_is_named_with_a_remedy(name: str, value: str, message: s
 
 
 def test_all_bad_values_are_named_at_once() -> None:
-    with pytest.raises(HyperparameterError, match="2 invalid hyperparameters: lr .*; seed "):
+    with pytest.raises(HyperparameterError, match=r"2 invalid hyperparameters: lr .*; seed "):
         parse_hyperparameters({"lr": "-1", "seed": "-1"})
 
 

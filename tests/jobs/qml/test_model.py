@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from qml_source.data import DataError
 
+from qml_source.data import DataError
 from tests.jobs.qml.conftest import RunSingle
 from tests.jobs.qml.job_run import LIGHTNING, NEEDS_TORCH, SONAR, SOURCE, Host
 
@@ -72,5 +72,5 @@ def test_data_of_another_width_is_refused(run_single: RunSingle, host: Host, tmp
     run_single(ndata="16", epochs="1")
     file = tmp_path / "new.csv"
     file.write_text("1,2,3\n")
-    with pytest.raises(DataError, match="3 fields. The model takes 60 numbers"):
+    with pytest.raises(DataError, match=r"3 fields. The model takes 60 numbers"):
         predict(host.results / "model.pt", file)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+
 from qml_source.data import DataError
 from qml_source.hyperparameters import HyperparameterError
-
 from tests.jobs.qml.conftest import RunSingle
 from tests.jobs.qml.job_run import LIGHTNING, NEEDS_TORCH, SONAR, Host
 

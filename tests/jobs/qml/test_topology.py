@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import pytest
+
 from qml_source.hyperparameters import HyperparameterError
 from qml_source.own_gpu import own_gpu
 from qml_source.simulators import parse_device
 from qml_source.topology import read_topology
-
 from tests.jobs.qml.job_run import LIGHTNING, NEEDS_TORCH, SOURCE
 
 CPU, GPU = parse_device(LIGHTNING), parse_device("local:pennylane/lightning.gpu")
@@ -49,7 +49,9 @@ def test_more_workers_than_gpus_are_refused() -> None:
 def test_each_worker_sees_one_gpu_of_its_own() -> None:
     host = on_host("algo-1", gpus=4)
     assert [own_gpu({**host, "LOCAL_RANK": str(rank)})["CUDA_VISIBLE_DEVICES"] for rank in range(4)] == list("0123")
-    assert own_gpu({**host, "LOCAL_RANK": "1", "CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b"}) == {"CUDA_VISIBLE_DEVICES": "GPU-b"}
+    assert own_gpu({**host, "LOCAL_RANK": "1", "CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b"}) == {
+        "CUDA_VISIBLE_DEVICES": "GPU-b"
+    }
     assert own_gpu({**on_host("algo-1"), "LOCAL_RANK": "1"}) == {}
 
 
@@ -57,7 +59,8 @@ def test_gpu_is_chosen_before_anything_can_allocate_on_one() -> None:
     program = f"""
 import os, sys
 sys.path.insert(0, {str(SOURCE.parent)!r})
-os.environ.update(SM_NUM_GPUS="2", LOCAL_RANK="1", RANK="1", QML_FAILURE_FOLDER="/nowhere", QML_LAUNCHER_PID=str(os.getppid()))
+os.environ.update(SM_NUM_GPUS="2", LOCAL_RANK="1", RANK="1", QML_FAILURE_FOLDER="/nowhere")
+os.environ["QML_LAUNCHER_PID"] = str(os.getppid())
 from qml_source import worker
 class Watch:
     def find_spec(self, name, path=None, target=None):
@@ -67,7 +70,7 @@ class Watch:
 sys.meta_path.insert(0, Watch())
 worker.main()
 """
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    shown = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
     assert shown.stdout == "1 []\n", shown.stderr
 
 
@@ -79,7 +82,9 @@ def test_smdistributed_is_a_backend_only_where_an_image_has_it(monkeypatch: pyte
     assert ranks.choose_backend("auto", on_gpu=True) == "nccl"
     with pytest.raises(ranks.BackendError, match="this image has no smdistributed"):
         ranks.choose_backend("smddp", on_gpu=True)
-    with pytest.raises(ranks.BackendError, match="adds up gradients on GPUs, and on this device they are in main memory"):
+    with pytest.raises(
+        ranks.BackendError, match="adds up gradients on GPUs, and on this device they are in main memory"
+    ):
         ranks.choose_backend("nccl", on_gpu=False)
     monkeypatch.setattr(ranks.importlib.util, "find_spec", lambda name: name == "smdistributed" or None)
     assert ranks.choose_backend("auto", on_gpu=True) == "smddp"
@@ -95,3 +100,14 @@ def test_network_between_hosts_is_the_one_that_the_service_names() -> None:
     assert network_variables(named, 1, ["lo", "eth0"]) == dict.fromkeys(both, "lo")
     assert network_variables(named, 2, ["lo", "ens5"]) == {}
     assert network_variables({**named, "GLOO_SOCKET_IFNAME": "x"}, 2, ["eth0"]) == {"NCCL_SOCKET_IFNAME": "eth0"}
+
+
+def test_container_that_starts_a_process_a_gpu_gets_one_launcher(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch", reason=NEEDS_TORCH)
+    from qml_source import train_dp
+
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    train_dp.main()
+    assert "started by its first process" in capsys.readouterr().out

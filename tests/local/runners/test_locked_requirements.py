@@ -1,7 +1,9 @@
 """A job source with locked requirements has a Python environment of its own, made for it and seen by nobody else."""
 
 import hashlib
+import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,3 +53,17 @@ def test_a_package_that_is_not_the_locked_one_fails_the_job_before_its_code_runs
     assert ended.reason.startswith("AlgorithmError: RequirementsError: pip could not install job/requirements.txt")
     assert wrong in ended.reason
     assert "ran" not in ended.log.splitlines()
+
+
+def test_a_jobs_commands_and_folders_are_its_own_whatever_comes_with_the_variables_for_aws(
+    workbench: Workbench,
+) -> None:
+    code = "import os, shutil\nprint(shutil.which('pip'), os.environ['HOME'], os.environ['TMPDIR'], sep='\\n')\n"
+    run = workbench.run({"job/main.py": code})
+    machine = {"PATH": str(Path(sys.executable).parent), "HOME": "/of/this/machine", "TMPDIR": "/of/this/machine"}
+    run = replace(run, aws_environment={**run.aws_environment, **machine})
+    ended = workbench.finish(run, workbench.start(run))
+    lines = ended.log.splitlines()
+    assert str(ended.host() / "python" / "bin" / "pip") in lines
+    assert str(ended.host() / "home") in lines
+    assert "/of/this/machine" not in ended.log

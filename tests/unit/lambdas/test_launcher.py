@@ -127,16 +127,22 @@ def test_a_delete_in_the_middle_of_create_job_leaves_no_active_job(stage: Stage)
     assert stage.braket.active() == []
 
 
-def test_a_delete_while_the_files_are_copied_leaves_no_job(stage: Stage) -> None:
+@pytest.mark.parametrize("lives", [0, 1])
+def test_a_delete_while_the_files_are_copied_leaves_no_job(stage: Stage, lives: int) -> None:
+    for _ in range(lives):
+        name = stage.create(A)
+        stage.launch(stage.event("Delete", A, physical_id=name))
+
     def before(name: str, _: int) -> None:
-        if name == "CopyObject":
+        if name == "HeadObject":
             stage.plan.heal()
             stage.launch(stage.event("Delete", A, physical_id=INVENTED))
 
     stage.plan.before = before
     with pytest.raises(LaunchError, match="overtaken"):
         stage.launch(stage.event("Create", A))
-    assert stage.braket.jobs == {}
+    assert len(stage.braket.jobs) == lives
+    assert stage.braket.active() == []
 
 
 def test_a_job_that_a_delete_cancelled_is_launched_again_when_it_is_added_again(stage: Stage) -> None:

@@ -1,0 +1,434 @@
+"""The QML job against the published example's way of writing it, in the same run, and its scaling over processes.
+
+    .venv/bin/python benchmarks/qml.py [--qubits 10] [--batch 32] [--repeats 5] [--variants example,lightning,default]
+                                       [--workers 1,2] [--seeds 1,2,3,4,5] [--json]
+
+One iteration is a whole training step: outputs of a batch of Sonar samples, loss, gradient, Adam; float64, one thread.
+`example` is the published logic written anew on lightning.qubit: AngleEmbedding, controlled rotations in seven gates, a
+TorchLayer with adjoint differentiation, margin ranking loss. The others are the job's own step on lightning.qubit, on
+default.qubit and on the contraction simulator. Every variant is a process of its own that stays for the whole run; the
+variants take turns, and their first iteration isn't counted.
+
+`seconds` is the median of an iteration, `spread` the range over the median, `ratio` the example's median over the
+variant's, `peak_rss_mb` the most memory (10**6 bytes) the variant's process ever held, `difference` the largest
+absolute deviation of loss and gradient from the first variant.
+
+With --workers, rows named `train_dp, W workers` follow: the data-parallel entry point on this host with W workers of
+one thread each on lightning.qubit. Their `seconds` are an epoch's, `samples_per_second` its throughput, `efficiency`
+that throughput over W times the single worker's. The numbers of workers take turns; start-up isn't counted.
+
+With --seeds, rows named `<variant>, seed N` follow: train_single with the settings of the job qml-sonar, a fifth of the
+samples held out. Their `seconds` are those of all 30 epochs, `accuracy` is on the held-out samples after the last one,
+`logistic` a logistic regression's on the same samples, `majority` that of always naming the more frequent class.
+"""
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "job_sources"
+SONAR = SOURCES / "qml_source" / "inputs" / "sonar.all-data"
+WORK = "--work"
+EXAMPLE = "example"
+DEVICES = {
+    "lightning": "local:pennylane/lightning.qubit",
+    "default": "local:pennylane/default.qubit",
+    "contraction": "local:hybridjobs/contraction",
+}
+VARIANTS = (EXAMPLE, *DEVICES)
+SEED = 42
+STILL = 1e-12  # the step is made, and the next one starts from where this one did
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+SCALING_EPOCHS = 4
+SONAR_JOB = {"ndata": "all", "held_out": "0.2", "batch_size": "16", "epochs": "30", "lr": "0.01", "gamma": "0.99"}
+
+Iterate = Callable[[], tuple[float, list[float]]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the result; the module's docstring says what the figures mean."""
+
+    name: str
+    qubits: int
+    batch: int
+    seconds: float
+    spread: float
+    ratio: float | None = None
+    peak_rss_mb: float | None = None
+    difference: float | None = None
+    samples_per_second: float | None = None
+    efficiency: float | None = None
+    accuracy: float | None = None
+    logistic: float | None = None
+    majority: float | None = None
+
+
+def samples(batch: int) -> tuple[Any, Any]:
+    """Features and targets of the first `batch` samples of a permutation."""
+    from qml_source.data import read_samples, split  # noqa: PLC0415 - only workers load the job
+
+    chosen = split(read_samples(SONAR), seed=SEED, ndata=batch, held_out=0).training
+    return chosen.features, chosen.targets
+
+
+def flat_gradient(parameters: Sequence[Any]) -> list[float]:
+    """All derivatives in one list."""
+    return [derivative for parameter in parameters for derivative in parameter.grad.reshape(-1).tolist()]
+
+
+def example(qubits: int, batch: int) -> Iterate:
+    """The published example's logic, with the job's initial weights."""
+    import pennylane as qml  # noqa: PLC0415
+    import torch  # noqa: PLC0415
+
+    from qml_source.model import seeded_model  # noqa: PLC0415
+
+    device = qml.device("lightning.qubit", wires=qubits)
+
+    def controlled_rotation(angles: Any, wires: Sequence[int]) -> None:
+        phi, theta, omega = angles
+        target = wires[1]
+        qml.RZ((phi - omega) / 2, wires=target)
+        qml.CNOT(wires=wires)
+        qml.RZ(-(phi + omega) / 2, wires=target)
+        qml.RY(-theta / 2, wires=target)
+        qml.CNOT(wires=wires)
+        qml.RY(theta / 2, wires=target)
+        qml.RZ(omega, wires=target)
+
+    def entangle(weights: Any, reach: int) -> None:
+        for wire in range(qubits):
+            qml.Rot(*weights[0][wire], wires=wire)
+        control = 0
+        for step in range(qubits):
+            target = (control - reach) % qubits
+            controlled_rotation(weights[1][step], (control, target))
+            control = target
+
+    def circuit(inputs: Any, first: Any, second: Any, rotation: Any) -> Any:
+        qml.AngleEmbedding(inputs, wires=range(qubits))
+        entangle(first, 1)
+        entangle(second, 3)
+        qml.Rot(*rotation, wires=0)
+        return qml.expval(qml.PauliZ(0))
+
+    node = qml.QNode(circuit, device, interface="torch", diff_method="adjoint")
+    shapes = {"first": (2, qubits, 3), "second": (2, qubits, 3), "rotation": (3,)}
+    quantum = qml.qnn.TorchLayer(node, shapes).double()
+    ours = seeded_model(SEED, features=60, nwires=qubits)
+    with torch.no_grad():
+        quantum.first.copy_(ours.entangling[0])
+        quantum.second.copy_(ours.entangling[1])
+        quantum.rotation.copy_(ours.rotation)
+    parameters = [*ours.encode.parameters(), *quantum.parameters(), *ours.decode.parameters()]
+    optimizer = torch.optim.Adam(parameters, lr=STILL)
+    loss_function = torch.nn.MarginRankingLoss(margin=0.1)
+    features, targets = map(torch.as_tensor, samples(batch))
+
+    def iterate() -> tuple[float, list[float]]:
+        optimizer.zero_grad()
+        angles = 2 * math.pi * (torch.sigmoid(ours.encode(features)) - 0.5)
+        outputs = ours.decode(quantum(angles).reshape(-1, 1)).reshape(-1)
+        loss = loss_function(outputs, torch.zeros_like(outputs), targets)
+        loss.backward()
+        optimizer.step()
+        trained = [quantum.first, quantum.second, quantum.rotation]
+        return float(loss.detach()), flat_gradient([*ours.encode.parameters(), *trained, *ours.decode.parameters()])
+
+    return iterate
+
+
+def job(variant: str, qubits: int, batch: int) -> Iterate:
+    """The job's own step."""
+    import torch  # noqa: PLC0415
+
+    from qml_source.batches import Batch  # noqa: PLC0415
+    from qml_source.execution import open_execution  # noqa: PLC0415
+    from qml_source.hyperparameters import Hyperparameters  # noqa: PLC0415
+    from qml_source.loop import Trainer  # noqa: PLC0415
+    from qml_source.model import seeded_model  # noqa: PLC0415
+    from qml_source.ranks import Alone  # noqa: PLC0415
+    from qml_source.simulators import parse_device  # noqa: PLC0415
+    from qml_source.tensors import SampleTensors  # noqa: PLC0415
+
+    settings = Hyperparameters(nwires=qubits, batch_size=batch, lr=STILL)
+    execution, _ = open_execution(parse_device(DEVICES[variant]), settings)
+    model = seeded_model(SEED, features=60, nwires=qubits, execution=execution)
+    tensors = SampleTensors(*map(torch.as_tensor, samples(batch)))
+    trainer = Trainer(model, tensors, tensors, settings, Alone())
+    whole = Batch(0, np.arange(batch), batch)
+
+    def iterate() -> tuple[float, list[float]]:
+        loss_sum, _ = trainer.step(whole)
+        trained = [*model.entangling, model.rotation]
+        return loss_sum / batch, flat_gradient([*model.encode.parameters(), *trained, *model.decode.parameters()])
+
+    return iterate
+
+
+def work(variant: str, qubits: int, batch: int) -> None:
+    """A worker's loop: an iteration for each line read, its seconds, memory and result for each line written."""
+    import torch  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+    iterate = example(qubits, batch) if variant == EXAMPLE else job(variant, qubits, batch)
+    for _ in sys.stdin:
+        begun = time.perf_counter()
+        loss, gradient = iterate()
+        seconds = time.perf_counter() - begun
+        print(json.dumps({"seconds": seconds, "rss": peak_rss_mb(), "result": [loss, *gradient]}), flush=True)
+
+
+def peak_rss_mb() -> float:
+    """Return the most memory that this process has held so far, as Linux counts it, in 10**6 bytes."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024 / 1e6
+
+
+def job_environment() -> dict[str, str]:
+    """The variables of a process that imports the job's sources on one thread."""
+    search_path = [str(SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(search_path)}
+
+
+class Worker:
+    """One variant in a process of its own."""
+
+    def __init__(self, variant: str, qubits: int, batch: int) -> None:
+        self.variant = variant
+        self.seconds: list[float] = []
+        self.rss = 0.0
+        self.result: list[float] = []
+        options = [WORK, variant, "--qubits", str(qubits), "--batch", str(batch)]
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).resolve()), *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=job_environment(),
+        )
+
+    def iterate(self, *, counted: bool) -> None:
+        """Let it do one iteration; RuntimeError when it ends instead."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.variant} ended with exit code {self._process.wait()}")
+        answer = json.loads(line)
+        self.rss, self.result = answer["rss"], answer["result"]
+        if counted:
+            self.seconds.append(answer["seconds"])
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def measure(qubits: int, batch: int, variants: Sequence[str], repeats: int) -> list[Row]:
+    """Interleave the variants' iterations."""
+    workers: list[Worker] = []
+    try:
+        for variant in variants:
+            workers.append(Worker(variant, qubits, batch))
+            workers[-1].iterate(counted=False)
+        for _ in range(repeats):
+            for worker in workers:
+                worker.iterate(counted=True)
+    finally:
+        for worker in workers:
+            worker.end()
+    medians = {worker.variant: statistics.median(worker.seconds) for worker in workers}
+    return [
+        Row(
+            name=worker.variant,
+            qubits=qubits,
+            batch=batch,
+            seconds=float(f"{medians[worker.variant]:.4g}"),
+            spread=spread(worker.seconds),
+            ratio=float(f"{medians[EXAMPLE] / medians[worker.variant]:.4g}") if EXAMPLE in medians else None,
+            peak_rss_mb=round(worker.rss, 1),
+            difference=float(f"{np.abs(np.subtract(worker.result, workers[0].result)).max():.1e}"),
+        )
+        for worker in workers
+    ]
+
+
+def spread(seconds: Sequence[float]) -> float:
+    """The range over the median."""
+    return round((max(seconds) - min(seconds)) / statistics.median(seconds), 2)
+
+
+def train(entry_point: str, device: str, hyperparameters: Mapping[str, str], cpus: int) -> dict[str, Any]:
+    """Runs a whole job in a process of its own and returns its result; RuntimeError when it fails."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        channel = folder / "data" / "input-data"
+        channel.mkdir(parents=True)
+        (channel / SONAR.name).write_bytes(SONAR.read_bytes())
+        (folder / "hyperparameters.json").write_text(json.dumps(dict(hyperparameters)))
+        variables = {
+            "AMZN_BRAKET_DEVICE_ARN": device,
+            "AMZN_BRAKET_HP_FILE": str(folder / "hyperparameters.json"),
+            "AMZN_BRAKET_INPUT_DIR": str(folder / "data"),
+            "AMZN_BRAKET_JOB_RESULTS_DIR": name,
+            "AMZN_BRAKET_JOB_NAME": "benchmark",
+            "SM_NUM_CPUS": str(cpus),
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", f"qml_source.{entry_point}"],
+            env={**job_environment(), **variables},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{entry_point} ended with exit code {done.returncode}: {done.stderr[-2000:]}")
+        document = json.loads((folder / "results.json").read_text())
+    return dict(document["dataDictionary"])
+
+
+def epoch_seconds(workers: int, qubits: int, batch: int) -> tuple[list[float], int]:
+    """Trains with train_dp on this host; returns the seconds of each epoch but the first, and the samples of one."""
+    hyperparameters = {
+        "nwires": str(qubits),
+        "batch_size": str(batch),
+        "ndata": "all",
+        "held_out": "0",
+        "epochs": str(1 + SCALING_EPOCHS),
+        "workers_per_host": str(workers),
+    }
+    result = train("train_dp", DEVICES["lightning"], hyperparameters, workers)
+    return result["iteration_seconds"][1:], result["training_samples"]
+
+
+def accuracies(variants: Sequence[str], qubits: int, seeds: Sequence[int]) -> list[Row]:
+    """Train to the end on each seed."""
+    rows = []
+    for variant in variants:
+        for seed in seeds:
+            settings = {**SONAR_JOB, "nwires": str(qubits), "seed": str(seed)}
+            result = train("train_single", DEVICES[variant], settings, 1)
+            control = result["classical_control"]
+            rows.append(
+                Row(
+                    name=f"{variant}, seed {seed}",
+                    qubits=qubits,
+                    batch=int(SONAR_JOB["batch_size"]),
+                    seconds=float(f"{sum(result['iteration_seconds']):.4g}"),
+                    spread=spread(result["iteration_seconds"]),
+                    peak_rss_mb=round(result["peak_memory_megabytes"], 1),
+                    accuracy=round(result["final"]["held_out_accuracy"], 3),
+                    logistic=round(control["logistic_regression_held_out_accuracy"], 3),
+                    majority=round(control["majority_class_held_out_accuracy"], 3),
+                )
+            )
+    return rows
+
+
+def scaling(workers: Sequence[int], qubits: int, batch: int, repeats: int) -> list[Row]:
+    """Interleave trainings on each number of workers."""
+    seconds: dict[int, list[float]] = {each: [] for each in workers}
+    count = 0
+    for _ in range(repeats):
+        for each in workers:
+            measured, count = epoch_seconds(each, qubits, batch)
+            seconds[each] += measured
+    rates = {each: count / statistics.median(these) for each, these in seconds.items()}
+    alone = rates.get(1)
+    return [
+        Row(
+            name=f"train_dp, {each} worker{'s' if each > 1 else ''}",
+            qubits=qubits,
+            batch=batch,
+            seconds=float(f"{statistics.median(seconds[each]):.4g}"),
+            spread=spread(seconds[each]),
+            samples_per_second=float(f"{rates[each]:.4g}"),
+            efficiency=float(f"{rates[each] / (each * alone):.3g}") if alone else None,
+        )
+        for each in workers
+    ]
+
+
+_COLUMNS: dict[str, Callable[[Any], str]] = {
+    "name": str,
+    "qubits": str,
+    "batch": str,
+    "seconds": "{:.4g}".format,
+    "spread": "{:.0%}".format,
+    "ratio": "{:.3g}x".format,
+    "peak_rss_mb": "{:.0f}".format,
+    "difference": "{:.0e}".format,
+    "samples_per_second": "{:.4g}".format,
+    "efficiency": "{:.2f}".format,
+    "accuracy": "{:.3f}".format,
+    "logistic": "{:.3f}".format,
+    "majority": "{:.3f}".format,
+}
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The table that docs/ shows, without the columns that no row fills."""
+    cells = [asdict(row) for row in rows]
+    columns = [name for name in _COLUMNS if any(row[name] is not None for row in cells)]
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    for row in cells:
+        shown = ["" if row[name] is None else _COLUMNS[name](row[name]) for name in columns]
+        lines.append(f"| {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="The QML job against the published example, interleaved.")
+    parser.add_argument("--qubits", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=32, help="samples of a step")
+    parser.add_argument("--variants", default="example,lightning,default", help=f"from {', '.join(VARIANTS)}")
+    parser.add_argument("--repeats", type=int, default=5, help="counted iterations a variant, 0 for no such rows")
+    parser.add_argument(
+        "--workers", default="", help="numbers of workers of train_dp, with commas between; none without"
+    )
+    parser.add_argument("--seeds", default="", help="seeds to train to the end on, with commas")
+    parser.add_argument("--json", action="store_true", help="print one JSON object with the key rows")
+    parser.add_argument(WORK, choices=VARIANTS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    variants = [variant for variant in arguments.variants.split(",") if variant]
+    if unknown := sorted(set(variants) - set(VARIANTS)):
+        parser.error(f"--variants {arguments.variants}: {', '.join(unknown)} is none of {', '.join(VARIANTS)}")
+    if arguments.work:
+        work(arguments.work, arguments.qubits, arguments.batch)
+        return 0
+    rows = measure(arguments.qubits, arguments.batch, variants, arguments.repeats) if arguments.repeats else []
+    if arguments.workers:
+        numbers = [int(each) for each in arguments.workers.split(",")]
+        rows += scaling(numbers, arguments.qubits, arguments.batch, max(arguments.repeats // 2, 1))
+    if arguments.seeds:
+        seeds = [int(seed) for seed in arguments.seeds.split(",")]
+        rows += accuracies([each for each in variants if each != EXAMPLE], arguments.qubits, seeds)
+    if arguments.json:
+        print(json.dumps({"rows": [asdict(row) for row in rows]}))
+    else:
+        print(markdown(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
