@@ -1,14 +1,15 @@
 # `make demo` and `make test` need Python >= 3.11 and make; everything else is installed into this folder.
 PYTHON ?= python3
 STAGE ?= local
-BIN := $(CURDIR)/.venv/bin
+BIN := .venv/bin
 CACHE := $(CURDIR)/.cache
 
-export PATH := $(BIN):$(CURDIR)/node_modules/.bin:$(PATH)
+export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 export PIP_CACHE_DIR ?= $(CACHE)/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export npm_config_cache ?= $(CACHE)/npm
 export NODE_COMPILE_CACHE ?= $(CACHE)/node
+export CDK_HOME ?= $(CACHE)/cdk
 export JSII_RUNTIME_PACKAGE_CACHE_ROOT ?= $(CACHE)/jsii
 export PYTHONPYCACHEPREFIX ?= $(CACHE)/pycache
 
@@ -28,7 +29,7 @@ lint: setup-dev
 	@ruff check .
 	@ruff format --check .
 	@$(BIN)/python -m mypy
-	@CDK_OUTDIR=$(CACHE)/lint-assembly $(BIN)/python app.py
+	@CDK_OUTDIR="$(CACHE)/lint-assembly" $(BIN)/python app.py
 
 format: setup-dev
 	@ruff check --fix .

@@ -16,8 +16,9 @@ from hybridjobs.deployment import Deployment
 from hybridjobs.local.cloud import LocalCloud
 from hybridjobs.local.environment import UNSET
 from hybridjobs.model.errors import ProjectError
+from hybridjobs.model.stage import load_stage
 from hybridjobs.report.rows import row
-from hybridjobs.report.table import json_text, table
+from hybridjobs.report.table import json_text, plain, table
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -45,7 +46,9 @@ def status(*, stage: Stage = "local") -> None:
     for heading in ("job", "state", "device", "requested", "reason"):
         drawn.add_column(heading, overflow="fold")
     for launch in _deployment(stage).launches():
-        drawn.add_row(launch.job_name, launch.state, launch.device, launch.requested_at, launch.reason or "")
+        drawn.add_row(
+            launch.job_name, launch.state, plain(launch.device), launch.requested_at, plain(launch.reason or "")
+        )
     console().print(drawn)
 
 
@@ -79,6 +82,7 @@ def up() -> None:
 @local.command
 def deploy(*, stage: Stage = "local") -> None:
     """Deploy a stage into the embedded cloud with the CDK CLI, starting the cloud when needed."""
+    load_stage(PROJECT / "stages", stage)
     cloud = _cloud()
     with Progress(console()) as progress:
         progress.step(f"Deploying stage {stage}")
@@ -89,6 +93,7 @@ def deploy(*, stage: Stage = "local") -> None:
 @local.command
 def destroy(*, stage: Stage = "local") -> None:
     """Destroy a stage in the embedded cloud; jobs that still run are cancelled."""
+    load_stage(PROJECT / "stages", stage)
     with Progress(console()) as progress:
         progress.step(f"Destroying stage {stage}")
         _cloud().destroy(stage, on_event=lambda event: progress.event(str(event)))
@@ -103,8 +108,9 @@ def down() -> None:
 @local.command
 def env() -> None:
     """Print the variables that point any AWS client at the running embedded cloud: eval "$(hybridjobs local env)"."""
+    variables = _cloud().environment()
     sys.stdout.write(f"unset {' '.join(UNSET)}\n")
-    for name, value in _cloud().environment().items():
+    for name, value in variables.items():
         sys.stdout.write(f"export {name}={shlex.quote(value)}\n")
 
 
@@ -113,6 +119,7 @@ def _cloud() -> LocalCloud:
 
 
 def _deployment(stage: str) -> Deployment:
+    load_stage(PROJECT / "stages", stage)
     cloud = _cloud()
     return Deployment.connect(stage, cloud.environment() if stage == "local" else None)
 

@@ -140,9 +140,10 @@ class LocalCloud:
             LocalCloudError: No embedded cloud runs in this project.
         """
         cli = self._cli(stage, app)
-        if not self._bootstrapped():
-            cli.bootstrap(ACCOUNT, REGION, on_event)
-        cli.deploy({"stage": stage}, on_event)
+        with _locked(self._folder.path):
+            if not self._bootstrapped():
+                cli.bootstrap(ACCOUNT, REGION, on_event)
+            cli.deploy({"stage": stage}, on_event)
 
     def diff(self, stage: str = "local", app: Path | None = None) -> str:
         """What a deployment of `stage` would change, in the words of the CDK CLI."""
@@ -150,7 +151,9 @@ class LocalCloud:
 
     def destroy(self, stage: str = "local", on_event: OnEvent | None = None, app: Path | None = None) -> None:
         """Destroy all stacks of a stage as they were last deployed; arguments and errors as for `deploy`."""
-        self._cli(stage, app).destroy({"stage": stage}, on_event)
+        cli = self._cli(stage, app)
+        with _locked(self._folder.path):
+            cli.destroy({"stage": stage}, on_event)
 
     def _cli(self, stage: str, app: Path | None) -> CdkCli:
         environment = process_environment(self._folder) | self.environment()
@@ -220,13 +223,20 @@ class LocalCloud:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Only one process at a time starts or ends the cloud; the lock is on the project folder and leaves no file."""
-        descriptor = os.open(self._folder.root, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        """Only one process at a time starts or ends the cloud."""
+        with _locked(self._folder.root):
             yield
-        finally:
-            os.close(descriptor)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of `folder` during the block; it is on the folder itself and leaves no file."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Where a running embedded cloud keeps its files: one folder in the project, removed as a whole when the cloud ends."""
 
 import json
+import re
 import shutil
 import sys
 from dataclasses import asdict, dataclass
@@ -94,8 +95,11 @@ class RunFolder:
     def read_state(self) -> CloudState | None:
         """The published state, or None where there is none or it is not one of ours."""
         try:
-            return CloudState(**json.loads(self.state_file.read_text()))
+            state = CloudState(**json.loads(self.state_file.read_text()))
         except FileNotFoundError:
             return None
         except (ValueError, TypeError):
             return None
+        numbers = isinstance(state.pid, int) and isinstance(state.created, float) and isinstance(state.aws_port, int)
+        url = isinstance(state.braket_url, str) and re.fullmatch(r"http://127\.0\.0\.1:\d+", state.braket_url)
+        return state if numbers and url and state.pid > 0 else None

@@ -112,8 +112,8 @@ def load_stage(stages: Path, name: str) -> StageSettings:
     Raises one SpecError with every problem of the file; for a missing file it names the closest stage.
     """
     file = stages / f"{name}.toml"
-    if not file.is_file():
-        known = sorted(each.stem for each in stages.glob("*.toml"))
+    known = sorted(each.stem for each in stages.glob("*.toml"))
+    if name not in known:
         raise SpecError("there is no such stage", file=str(file), remedy=suggestion(name, known, noun="stage"))
     table = read_toml(file)
     if "name" in table:

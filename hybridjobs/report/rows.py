@@ -1,7 +1,7 @@
 """One row a job: the figures that a record holds, reduced to what the table shows."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,8 +21,8 @@ class Row:
     device: str
     diff_method: str | None
     instance: str
-    nodes: int | None
-    iterations: int | None
+    nodes: float | None
+    iterations: float | None
     seconds_per_iteration: float | None
     only_first_iteration: bool
     best_cut: float | None
@@ -38,21 +38,35 @@ class Row:
 def row(record: Mapping[str, Any]) -> Row:
     """Reduce one record (schema `hybrid-jobs/record/1`) to its row."""
     results = record.get("results") or {}
-    seconds: Sequence[float] = results.get("iteration_seconds") or []
+    seconds = _numbers(results.get("iteration_seconds"))
     instance = record["instance"]
     return Row(
         job_name=record["job_name"],
         status=record["status"],
         reason=record.get("reason"),
         device=record["device"],
-        diff_method=results.get("diff_method"),
+        diff_method=_text(results.get("diff_method")),
         instance=instance["type"] if instance["count"] == 1 else f"{instance['count']} x {instance['type']}",
-        nodes=results.get("nodes"),
-        iterations=results.get("iterations"),
+        nodes=_number(results.get("nodes")),
+        iterations=_number(results.get("iterations")),
         seconds_per_iteration=statistics.median(seconds[1:] or seconds) if seconds else None,
         only_first_iteration=len(seconds) == 1,
-        best_cut=results.get("best_cut"),
-        optimum=results.get("optimum"),
+        best_cut=_number(results.get("best_cut")),
+        optimum=_number(results.get("optimum")),
         worst_case_usd=record.get("worst_case_usd"),
         cost_usd=record.get("cost_usd"),
     )
+
+
+# What a job saved is its own affair: a result that means something else under one of these names is no figure.
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _numbers(values: object) -> list[float]:
+    numbers = [_number(value) for value in values] if isinstance(values, list) else []
+    return [number for number in numbers if number is not None] if None not in numbers else []
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

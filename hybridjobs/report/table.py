@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from hybridjobs.report.rows import Row
 
@@ -25,9 +26,9 @@ def table(rows: Sequence[Row]) -> Table:
         drawn.add_column(heading, justify="right")
     for row in rows:
         drawn.add_row(
-            row.job_name if row.reason is None else f"{row.job_name}\n{row.reason}",
+            plain(row.job_name if row.reason is None else f"{row.job_name}\n{row.reason}"),
             row.status,
-            row.device if row.diff_method is None else f"{row.device}, {row.diff_method}",
+            plain(row.device if row.diff_method is None else f"{row.device}, {row.diff_method}"),
             _number(row.nodes),
             _number(row.iterations),
             _seconds(row),
@@ -36,6 +37,11 @@ def table(rows: Sequence[Row]) -> Table:
             _usd(row.cost_usd),
         )
     return drawn
+
+
+def plain(text: str) -> Text:
+    """Text of a job's own, shown as it is: no markup, no control characters for the terminal."""
+    return Text("".join(character for character in text if character.isprintable() or character == "\n"))
 
 
 def _number(value: float | None) -> str:

@@ -191,6 +191,8 @@ def test_the_arn_may_stand_in_the_resources_only(stage: Stage) -> None:
         (tar_gz({"results.json": b'{"dataDictionary": {"a": "gASV"}, "dataFormat": "pickled_v4"}'}), "never loaded"),
         (tar_gz({"results.json": b" " * (16 * 1024 * 1024 + 1)}), "16777217 bytes"),
     ],
+    # An archive carries its time: named by its bytes, a case would have another name in each of the runner's processes.
+    ids=["absent", "no archive", "cut off", "no results", "no JSON", "too deep", "no data", "pickled", "too large"],
 )
 def test_results_that_cannot_be_used_leave_a_record_that_says_why(
     stage: Stage, content: bytes | None, reason: str

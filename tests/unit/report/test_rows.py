@@ -70,3 +70,25 @@ def test_json_carries_every_column() -> None:
     document = json.loads(json_text([row(record())]))
     assert document["rows"][0]["best_cut"] == 21
     assert document["rows"][0]["cost_usd"] == 0.0012
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        {"nodes": "<script>", "iterations": [1], "best_cut": {"a": 1}, "optimum": True, "diff_method": 7},
+        {"iteration_seconds": {"a": 1}},
+        {"iteration_seconds": ["fast"]},
+    ],
+)
+def test_results_that_mean_something_else_under_our_names_do_not_break_the_report(results: dict[str, Any]) -> None:
+    odd = record(results=results)
+    assert row(odd).seconds_per_iteration is None
+    assert row(odd).nodes is None
+    assert "COMPLETED" in drawn(odd, record())
+    assert json.loads(json_text([row(odd)]))["rows"][0]["diff_method"] is None
+
+
+def test_a_reason_is_shown_as_it_is_without_markup_or_terminal_codes() -> None:
+    text = drawn(record(status="FAILED", reason="[red]boom[/blue] \x1b[2J", results=None))
+    assert "[red]boom[/blue]" in text
+    assert "\x1b" not in text
