@@ -10,8 +10,8 @@ the engine without its reductions. Every variant is a process of its own that st
 turns, and their first iteration isn't counted.
 
 `seconds` is the median of an iteration, `cpu_seconds` the median of the processor time it took, `spread` the range over
-the median, `ratio` the example's median over the variant's, `cpu_ratio` the same of processor time (the one to read on a busy machine),
-`peak_rss_mb` the most memory (10**6 bytes) the variant's
+the median, `ratio` the example's median over the variant's, `cpu_ratio` the same of processor time (the one to read on
+a busy machine), `peak_rss_mb` the most memory (10**6 bytes) the variant's
 process ever held, `difference` the largest relative deviation of cost and gradient from the example's.
 
 Rows named `bandwidth bound` are what the memory measured in the same run allows at best if each of the two states is

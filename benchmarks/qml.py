@@ -15,7 +15,8 @@ absolute deviation of loss and gradient from the first variant.
 
 With --workers, rows named `train_dp, W workers` follow: the data-parallel entry point on this host with W workers of
 one thread each on lightning.qubit. Their `seconds` are an epoch's, `samples_per_second` its throughput, `efficiency`
-that throughput over W times the single worker's. The numbers of workers take turns; start-up isn't counted.
+that throughput over W times the single worker's, `ceiling` the same for W independent single-worker trainings side by
+side: what the machine's cores allow, shared as they may be. All take turns; start-up isn't counted.
 
 With --seeds, rows named `<variant>, seed N` follow: train_single with the settings of the job qml-sonar, a fifth of the
 samples held out. Their `seconds` are those of all 30 epochs, `accuracy` is on the held-out samples after the last one,
@@ -32,6 +33,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,7 @@ class Row:
     difference: float | None = None
     samples_per_second: float | None = None
     efficiency: float | None = None
+    ceiling: float | None = None
     accuracy: float | None = None
     logistic: float | None = None
     majority: float | None = None
@@ -345,24 +348,29 @@ def accuracies(variants: Sequence[str], qubits: int, seeds: Sequence[int]) -> li
 
 
 def scaling(workers: Sequence[int], qubits: int, batch: int, repeats: int) -> list[Row]:
-    """Interleave trainings on each number of workers."""
-    seconds: dict[int, list[float]] = {each: [] for each in workers}
+    """Interleave trainings on each number of workers, and as many independent ones side by side."""
+    together: dict[int, list[float]] = {each: [] for each in workers}
+    apart: dict[int, list[float]] = {each: [] for each in workers}
     count = 0
     for _ in range(repeats):
         for each in workers:
             measured, count = epoch_seconds(each, qubits, batch)
-            seconds[each] += measured
-    rates = {each: count / statistics.median(these) for each, these in seconds.items()}
-    alone = rates.get(1)
+            together[each] += measured
+            with ThreadPoolExecutor(each) as pool:
+                for seconds, _ in pool.map(lambda _: epoch_seconds(1, qubits, batch), range(each)):
+                    apart[each] += seconds
+    typical = {each: statistics.median(seconds) for each, seconds in together.items()}
+    alone = typical.get(1)
     return [
         Row(
             name=f"train_dp, {each} worker{'s' if each > 1 else ''}",
             qubits=qubits,
             batch=batch,
-            seconds=float(f"{statistics.median(seconds[each]):.4g}"),
-            spread=spread(seconds[each]),
-            samples_per_second=float(f"{rates[each]:.4g}"),
-            efficiency=float(f"{rates[each] / (each * alone):.3g}") if alone else None,
+            seconds=float(f"{typical[each]:.4g}"),
+            spread=spread(together[each]),
+            samples_per_second=float(f"{count / typical[each]:.4g}"),
+            efficiency=float(f"{alone / (each * typical[each]):.3g}") if alone else None,
+            ceiling=float(f"{alone / statistics.median(apart[each]):.3g}") if alone else None,
         )
         for each in workers
     ]
@@ -379,6 +387,7 @@ _COLUMNS: dict[str, Callable[[Any], str]] = {
     "difference": "{:.0e}".format,
     "samples_per_second": "{:.4g}".format,
     "efficiency": "{:.2f}".format,
+    "ceiling": "{:.2f}".format,
     "accuracy": "{:.3f}".format,
     "logistic": "{:.3f}".format,
     "majority": "{:.3f}".format,

@@ -7,6 +7,7 @@ as one number for all samples.
 import numpy as np
 import numpy.typing as npt
 
+from contraction.block_kernels import BIT_COUNTS, COMPRESSION, Table, Values, compress
 from contraction.compiled import compiled
 from contraction.step_table import (
     BITS,
@@ -21,7 +22,6 @@ from contraction.step_table import (
     STORED,
     SUMMED,
 )
-from contraction.sweep_kernels import BIT_COUNTS, COMPRESSION, Table, Values, compress
 
 
 @compiled

@@ -102,7 +102,7 @@ class _Planner:
                 return None
             return self._stored(
                 [
-                    SlicedNetwork(network, order.order, ((),) * len(network.factors), 0)
+                    SlicedNetwork(network, order, ((),) * len(network.factors), 0)
                     for network, order in zip(self._networks, orders, strict=True)
                 ]
             )
@@ -119,7 +119,12 @@ class _Planner:
         for number, network in enumerate(self._networks):
 
             def make(network: Network = network) -> plan_cache.StoredPlan:
-                return self._stored([slice_network(network, self._order, self._fits)])
+                batch_bits = math.log2(self._batch)
+                widest = min(_WIDEST, math.log2(self._limit)) + batch_bits
+                sliced = slice_network(network, self._order, self._fits, widest)
+                if sliced.order.width - batch_bits > _WIDEST:
+                    self._refuse(sliced)
+                return self._stored([sliced])
 
             key = plan_cache.plan_key([self._structure, number, self._limit])
             stored = plan_cache.load_or_make(self._folder, key, make)
@@ -141,6 +146,24 @@ class _Planner:
             gates=len(self._circuit.gates),
             circuits=self._batch,
         )
+
+    def _refuse(self, sliced: SlicedNetwork) -> None:
+        """Price a network that is too wide to write its steps down.
+
+        Raises:
+            TooLargeError: always: such a network fits no memory.
+        """
+        slices, order = 1 << sliced.sliced, sliced.order
+        combined_cost(
+            width=round(order.width - math.log2(self._batch)),
+            operations=slices * order.operations,
+            steps=slices * sliced.network.variables,
+            table_bytes=32.0 * 2.0**order.width,
+            slices=slices,
+            qubits=self._circuit.wires,
+            gates=len(self._circuit.gates),
+            circuits=self._batch,
+        ).require(min(self._limit, 2.0**_WIDEST))
 
     def _order(self, network: Network) -> EliminationOrder:
         return find_order(
@@ -168,7 +191,7 @@ class _Planner:
                 replace(factor, table=tables.setdefault((factor.table, cuts), len(tables)))
                 for factor, cuts in zip(sliced.network.factors, sliced.sliced_axes, strict=True)
             )
-            builder.add_network(replace(sliced.network, factors=factors), sliced.order)
+            builder.add_network(replace(sliced.network, factors=factors), sliced.order.order)
         values: dict[str, Any] = {"tables": list(tables), "sliced": max(sliced.sliced for sliced in networks)}
         return plan_cache.StoredPlan(builder.build(), {}, values)
 

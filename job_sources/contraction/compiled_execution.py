@@ -111,7 +111,8 @@ class CompiledEvaluation:
             self._evaluate_chunk(tables, bars, lane_bars, lanes, chunk, computed=kept is not None)
             batched[:, first : first + lanes] = self._collected(lane_bars, len(batched), lanes, batched=True)
         start, stop = plan.groups[0]
-        backward_sweep(plan.steps, plan.inputs, start, stop, self._re, self._im, *bars, *self._scratch)
+        work_re, work_im, bases = self._scratch
+        backward_sweep(plan.steps, plan.inputs, start, stop, self._re, self._im, *bars, work_re, work_im, bases)
         return self._collected(bars, self._plain_size, 1, batched=False)[:, 0], batched
 
     def _plain_values(self, coefficients: Array, bar_re: Array, bar_im: Array) -> Array:

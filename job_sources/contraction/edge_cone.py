@@ -67,8 +67,7 @@ def edge_cone(adjacency: Adjacency, edge: tuple[int, int], depth: int) -> EdgeCo
 
 def _canonical_labels(nodes: Sequence[int], distances: Mapping[int, int], neighbours: Adjacency) -> dict[int, int]:
     """Number the nodes 0, 1, ... by structure alone, as far as refinement can tell them apart."""
-    # Leaves of one parent with one weight are interchangeable: they count for their parent's colour, and their own
-    # ties need no refinement.
+    # Twins, such as the leaves of one node, are interchangeable: their ties need no refinement.
     colours = _refine({node: distances[node] for node in nodes}, neighbours)
     while True:
         classes: dict[int, list[int]] = {}
@@ -86,7 +85,13 @@ def _canonical_labels(nodes: Sequence[int], distances: Mapping[int, int], neighb
 
 
 def _are_twins(members: Sequence[int], neighbours: Adjacency) -> bool:
-    return all(neighbours[member] == neighbours[members[0]] for member in members[1:])
+    """Whether exchanging any two of the nodes changes nothing: equal neighbours, but for each other."""
+    first = members[0]
+    return all(
+        {node: weight for node, weight in neighbours[first].items() if node != member}
+        == {node: weight for node, weight in neighbours[member].items() if node != first}
+        for member in members[1:]
+    )
 
 
 def _refine(colours: dict[int, int], neighbours: Adjacency) -> dict[int, int]:

@@ -15,6 +15,8 @@ import numpy.typing as npt
 _MOST_TRIES = 512
 _WORTH_ANNEALING = 3e4
 _WINDOW, _HEAT = 40, 0.05
+# No search makes up for so many operations.
+_HOPELESS = 2.0**52
 # Random parts of a minimum-fill score, in missing edges: narrow networks want the low ones, wide ones the high ones.
 _TEMPERATURES = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0)
 
@@ -135,6 +137,8 @@ class _Search:
 
 def _worthwhile_tries(operations: float, variables: int) -> int:
     """As many tries as cost about ten evaluations (3 ns an entry, forward and back; 3 ns a pair of variables a try)."""
+    if operations > _HOPELESS:
+        return 0
     return int(min(_MOST_TRIES, 10 * operations / max(variables, 8) ** 2))
 
 

@@ -25,6 +25,9 @@ from contraction.step_table import MOST_INPUTS, SCRATCH
 if TYPE_CHECKING:
     import networkx
 
+# A cone wider than this is priced alone, before the search goes on to the others.
+_WORTH_A_LOOK = 24
+
 Edge = tuple[Hashable, Hashable]
 Angles = Sequence[float] | npt.NDArray[np.float64]
 
@@ -94,6 +97,10 @@ def _plan(
                     gates=depth * (len(edges) + qubits),
                     circuits=1,
                 ).require(min(memory_limit, 2.0**MOST_BITS))
+            if order.width > _WORTH_A_LOOK:
+                alone = PlanBuilder()
+                alone.add_network(network, order.order)
+                _cost(alone.build(), depth, qubits, len(edges)).require(memory_limit)
             builder.add_network(network, order.order)
         class_of_edge.append(classes[cone])
     return plan_cache.StoredPlan(

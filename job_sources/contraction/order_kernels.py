@@ -38,7 +38,7 @@ def _score(rows: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64], verte
     words = rows.shape[1]
     degree = 0
     linked: Any = 0
-    bits: float = weights[vertex]
+    bits = weights[vertex]
     for word in range(words):
         remaining = rows[vertex, word]
         while remaining != _ZERO:
@@ -51,8 +51,8 @@ def _score(rows: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64], verte
                 for other in range(words):
                     linked += _count_bits(rows[neighbour, other] & rows[vertex, other])
     if rule == MINIMUM_FILL:
-        return (degree * (degree - 1) - linked) * 0.5
-    return bits
+        return float((degree * (degree - 1) - linked) * 0.5)
+    return float(bits)
 
 
 @compiled

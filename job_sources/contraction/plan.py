@@ -6,12 +6,13 @@ masks are one step, whichever networks they belong to: equal branches of differe
 networks that are equal as a whole share their root. Equality is decided on the expressions, never by a hash alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from contraction.buckets import buckets_of, compress_mask, lowest_bit, mask_of
 from contraction.network import Factor, Network
 from contraction.step_table import BLOCK_BITS, MOST_INPUTS
 
@@ -87,7 +88,7 @@ class PlanBuilder:
         """
         if sorted(order) != list(range(network.variables)):
             raise ValueError(f"order = {tuple(order)}: must hold each of {network.variables} variables once")
-        buckets, final_order = _buckets(network.factors, order)
+        buckets, final_order = buckets_of(network.factors, order)
         position = {variable: network.variables - 1 - rank for rank, variable in enumerate(final_order)}
         alive = [self._leaf(factor, position, network.folded) for factor in network.factors]
         for members, summed in buckets:
@@ -110,7 +111,7 @@ class PlanBuilder:
         stored = len(axes) - 1 if folded and axes else len(axes)
         # A folded table is a function of parities: the same whichever way its axes lie.
         layout = LeafLayout(factor.table, tuple(range(len(axes))) if folded else axes, factor.batched, stored)
-        return _mask(factor.scope, position), self._intern(layout, factor.sign)
+        return mask_of(factor.scope, position), self._intern(layout, factor.sign)
 
     def _is_batched(self, number: int) -> bool:
         return self._values[number].batched
@@ -145,7 +146,7 @@ class PlanBuilder:
             members.sort(key=lambda member: member[1])
         halvings = sum(variable in network.halved for variable in summed)
         result = self._add_step(members, scope, len(summed), halvings, network.folded)
-        return scope & ~_mask(summed, position), result
+        return scope & ~mask_of(summed, position), result
 
     def _add_step(
         self, members: Sequence[tuple[int, int]], scope: int, summed: int, halvings: int, folded: bool
@@ -154,9 +155,9 @@ class PlanBuilder:
         bits = scope.bit_count()
         index_scope = scope & ~(1 << (scope.bit_length() - 1)) if folded else scope
         index_bits = bits - 1 if folded else bits
-        masks = [(number, _compress(mask & index_scope, index_scope)) for mask, number in members]
+        masks = [(number, compress_mask(mask & index_scope, index_scope)) for mask, number in members]
         batched = any(self._is_batched(number) for number, _ in masks)
-        inputs = tuple(sorted(masks, key=lambda entry: (-_lowest_bit(entry[1], 0 if batched else BLOCK_BITS), entry)))
+        inputs = tuple(sorted(masks, key=lambda entry: (-lowest_bit(entry[1], 0 if batched else BLOCK_BITS), entry)))
         sign = 1
         for number, _ in inputs:
             sign *= self._signs[number]
@@ -284,60 +285,3 @@ class _Memory:
     @property
     def most_entries(self) -> tuple[int, int]:
         return self._most[0], self._most[1]
-
-
-def _buckets(factors: Sequence[Factor], order: Sequence[int]) -> tuple[list[tuple[list[int], list[int]]], list[int]]:
-    """Which tables each step takes and which variables it sums: all that only those tables depend on."""
-    scopes = [frozenset(factor.scope) for factor in factors]
-    holders: dict[int, set[int]] = {variable: set() for variable in order}
-    for number, scope in enumerate(scopes):
-        for variable in scope:
-            holders[variable].add(number)
-    buckets: list[tuple[list[int], list[int]]] = []
-    final_order: list[int] = []
-    done: set[int] = set()
-    rank = {variable: place for place, variable in enumerate(order)}
-    for variable in order:
-        if variable in done:
-            continue
-        members = holders[variable]
-        if not members:
-            raise ValueError(f"variable {variable} is in no factor: its sum is only a factor 2; leave it out")
-        scope = frozenset[int]().union(*(scopes[member] for member in members))
-        summed = sorted((v for v in scope if holders[v] <= members), key=rank.__getitem__)
-        buckets.append((sorted(members), summed))
-        final_order += summed
-        done.update(summed)
-        remaining = scope - set(summed)
-        new = len(scopes)
-        scopes.append(remaining)
-        for v in remaining:
-            holders[v] -= members
-            holders[v].add(new)
-    return buckets, final_order
-
-
-def _mask(variables: Iterable[int], position: dict[int, int]) -> int:
-    mask = 0
-    for variable in variables:
-        mask |= 1 << position[variable]
-    return mask
-
-
-def _lowest_bit(mask: int, block_bits: int) -> int:
-    """How seldom a table's block changes as the joint index runs: its lowest bit above those within a block."""
-    high = mask >> block_bits
-    return (high & -high).bit_length() if high else 64
-
-
-def _compress(mask: int, scope: int) -> int:
-    """The bits of `mask` at the bits of `scope`, moved together."""
-    result = 0
-    target = 0
-    while scope:
-        lowest = scope & -scope
-        if mask & lowest:
-            result |= 1 << target
-        target += 1
-        scope ^= lowest
-    return result

@@ -20,13 +20,13 @@ class SlicedNetwork:
 
     Attributes:
         network: the variables that are left, numbered anew.
-        order: of their summation.
+        order: of their summation, with its price.
         sliced_axes: for each factor pairs (axis, place among the sliced variables) of the axes that were cut.
         sliced: how many variables are fixed; there are 2^sliced evaluations.
     """
 
     network: Network
-    order: tuple[int, ...]
+    order: EliminationOrder
     sliced_axes: tuple[tuple[tuple[int, int], ...], ...]
     sliced: int
 
@@ -35,6 +35,7 @@ def slice_network(
     network: Network,
     find: Callable[[Network], EliminationOrder],
     fits: Callable[[Network, EliminationOrder], bool],
+    widest: float,
 ) -> SlicedNetwork:
     """Fix variables one by one until the network's plan fits.
 
@@ -42,18 +43,20 @@ def slice_network(
         network: not folded.
         find: searches an order.
         fits: whether a network's tables fit the memory in some order.
+        widest: the width in bits beyond which no network fits; a variable that is fixed takes away about one bit.
 
     Returns:
-        The sliced network; with the most variables that may be fixed if it never fits.
+        The sliced network; one that doesn't fit if none does.
     """
     sliced: list[int] = []
     while True:
         remaining, axes = _without(network, sliced)
         order = find(remaining)
-        if len(sliced) >= _MOST_SLICED or remaining.variables < 2 or fits(remaining, order):
+        hopeless = order.width - (_MOST_SLICED - len(sliced)) > widest
+        if hopeless or len(sliced) >= _MOST_SLICED or remaining.variables < 2 or fits(remaining, order):
             break
         sliced.append(_best_variable(network, sliced, order, find))
-    return SlicedNetwork(remaining, order.order, axes, len(sliced))
+    return SlicedNetwork(remaining, order, axes, len(sliced))
 
 
 def _best_variable(

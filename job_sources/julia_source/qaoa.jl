@@ -68,7 +68,7 @@ function improve!(problem::Problem, bits::BitVector)
 end
 
 function classical_control(problem::Problem, count::Int, generator)
-    drawn = [BitVector(uniform(generator) < 0.5 for _ in problem.labels) for _ in 1:count]
+    drawn = [BitVector([uniform(generator) < 0.5 for _ in problem.labels]) for _ in 1:count]
     starts = drawn[1:min(count, SEARCH_STARTS)]
     random_best = maximum(cut(problem, bits) for bits in drawn)
     return [
