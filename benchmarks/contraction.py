@@ -373,6 +373,8 @@ def rows_part(repeats: int) -> list[dict[str, Any]]:
     problems += [(100, 0, 2, d) for d in (5, 6, 7, 8)]
     rows = []
     for nodes, edges, depth, degree in problems:
+        if rows:
+            print(rows[-1], file=sys.stderr, flush=True)
         label = f"{degree}-regular {nodes}" if degree else f"gnm {nodes}, {edges}"
         graph = nx.random_regular_graph(degree, nodes, seed=SEED) if degree else random_graph(nodes, edges)
         row: dict[str, Any] = {"name": f"{label}, p = {depth}"}

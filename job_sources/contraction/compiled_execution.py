@@ -106,7 +106,7 @@ class CompiledEvaluation:
         for first, lanes in self._chunks():
             kept = self._kept.get(first)
             tables = kept or self._filled_lanes(first, lanes)
-            lane_bars = np.zeros_like(tables[0]), np.zeros_like(tables[0])
+            lane_bars = np.empty_like(tables[0]), np.empty_like(tables[0])
             chunk = np.ascontiguousarray(cotangents[:, first : first + lanes])
             self._evaluate_chunk(tables, bars, lane_bars, lanes, chunk, computed=kept is not None)
             batched[:, first : first + lanes] = self._collected(lane_bars, len(batched), lanes, batched=True)
@@ -130,7 +130,7 @@ class CompiledEvaluation:
 
     def _filled_lanes(self, first: int, lanes: int) -> tuple[Array, Array]:
         entries = self._plan.buffer_entries[1] * lanes
-        re, im = self._zeros(entries), self._zeros(entries)
+        re, im = np.empty(entries, self._type), np.empty(entries, self._type)
         self._fill(re, im, self._batched[:, first : first + lanes], batched=True)
         return re, im
 

@@ -16,11 +16,13 @@ Method = Literal["contraction", "state vector"]
 DEFAULT_MEMORY_LIMIT = 4 * 2**30
 
 # Seconds a complex multiplication of one forward pass, for value and gradient together.
-_CONTRACTION_SECONDS = 4e-9
+_CONTRACTION_SECONDS = 5e-9
 _STEP_SECONDS = 4e-7
-# Seconds an amplitude and gate, three passes (state, adjoint state, derivatives), lightning.qubit.
+# Seconds an amplitude and gate, three passes (state, adjoint state, derivatives), lightning.qubit; and what a gate and
+# a circuit cost in PennyLane whatever their size.
 _STATE_VECTOR_SECONDS = 1.6e-8
-_STATE_VECTOR_CALL_SECONDS = 2e-3
+_STATE_VECTOR_GATE_SECONDS = 2.5e-4
+_STATE_VECTOR_CALL_SECONDS = 0.03
 _STATE_VECTORS = 3
 _COMPLEX_BYTES = 16
 # More bits than this overflow the plan's tables long after they overflow any memory.
@@ -123,7 +125,8 @@ def combined_cost(
         seconds=operations * _CONTRACTION_SECONDS + steps * _STEP_SECONDS,
         state_vector_qubits=qubits,
         state_vector_bytes=_STATE_VECTORS * _COMPLEX_BYTES * amplitudes,
-        state_vector_seconds=circuits * (gates * amplitudes * _STATE_VECTOR_SECONDS + _STATE_VECTOR_CALL_SECONDS),
+        state_vector_seconds=circuits
+        * (gates * (amplitudes * _STATE_VECTOR_SECONDS + _STATE_VECTOR_GATE_SECONDS) + _STATE_VECTOR_CALL_SECONDS),
     )
 
 

@@ -19,5 +19,5 @@ class TooLargeError(ContractionError):
     """Neither contraction nor a state vector fits the limit on bytes; the message has the numbers."""
 
 
-class MissingLibraryError(ContractionError):
+class MissingLibraryError(ContractionError, ImportError):
     """A library needed by the chosen way of execution isn't installed; the message names it."""

@@ -29,7 +29,7 @@ def qaoa_energy(graph: nx.Graph, gammas: Sequence[float], betas: Sequence[float]
     return float(np.abs(state) ** 2 @ energies)
 
 
-def central_differences(function: Any, point: np.ndarray, step: float = 0.04) -> np.ndarray:
+def central_differences(function: Any, point: np.ndarray, step: float = 0.01) -> np.ndarray:
     """Derivatives by the eighth-order central difference: error of order step^8."""
     weights = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
     result = np.zeros_like(point)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from typing import Any
 
 import networkx as nx
@@ -250,3 +251,13 @@ def test_shots_are_refused() -> None:
     node = qml.set_shots(qml.QNode(lambda: qml.expval(qml.Z(0)), ContractionDevice(wires=1, plan_folder=None)), 10)
     with pytest.raises(qml.exceptions.DeviceError, match=r"shots = 10.*lightning.qubit"):
         node()
+
+
+def test_memory_is_flat_over_500_iterations() -> None:
+    inputs = sonar_inputs(5, 4)
+    node = sonar_node(ContractionDevice(wires=5, plan_folder=None), 5)
+    for iteration in range(520):
+        if iteration == 20:
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        node(*inputs).sum().backward()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before <= 4096

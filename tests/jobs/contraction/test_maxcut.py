@@ -46,7 +46,7 @@ def test_value_and_gradient_agree_with_all_amplitudes(problem: tuple[nx.Graph, n
     scale = 1 + sum(abs(data.get("weight", 1.0)) for *_, data in graph.edges(data=True))
     assert value == pytest.approx(qaoa_energy(graph, *angles), abs=TOLERANCE * scale)
     expected = central_differences(lambda point: qaoa_energy(graph, *point), angles)
-    np.testing.assert_allclose(gradient, expected, atol=1e-7 * scale)
+    np.testing.assert_allclose(gradient, expected, atol=1e-9 * scale)
 
 
 @pytest.mark.parametrize(("nodes", "edges", "depth"), [(18, 24, 1), (18, 24, 2), (16, 24, 3)])
@@ -90,7 +90,7 @@ def test_gradient_of_200_nodes_agrees_with_central_differences() -> None:
     angles = np.array([[0.3, 0.5], [0.4, 0.2]])
     _, gradient = qaoa.value_and_gradient(*angles)
     np.testing.assert_allclose(
-        gradient, central_differences(lambda point: qaoa.value(*point), angles, 0.01), rtol=1e-8, atol=1e-8
+        gradient, central_differences(lambda point: qaoa.value(*point), angles), rtol=1e-8, atol=1e-8
     )
 
 
@@ -148,7 +148,7 @@ def test_what_fits_nowhere_is_refused_with_the_numbers_before_memory_is_taken(gr
 def test_a_dense_small_graph_is_referred_to_the_state_vector() -> None:
     with pytest.raises(TooLargeError, match=r"Use lightning.qubit: a state vector of 15 qubits"):
         prepared(nx.complete_graph(16), 2, memory_limit=2**23)
-    assert prepared(nx.gnm_random_graph(12, 45, seed=1), 2).cost.faster == "state vector"
+    assert prepared(nx.gnm_random_graph(16, 60, seed=1967), 2).cost.faster == "state vector"
     assert prepared(nx.cycle_graph(40), 2).cost.faster == "contraction"
 
 
