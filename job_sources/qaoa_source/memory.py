@@ -2,6 +2,8 @@
 
 import dataclasses
 import os
+import resource
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +71,15 @@ def available() -> float:
         used = Path("/sys/fs/cgroup/memory.current")
         free = min(free, float(text) - (float(used.read_text()) if used.exists() else 0.0))
     return free
+
+
+def peak() -> int:
+    """The most memory that this process has held at once, in bytes."""
+    if sys.platform == "darwin":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Not getrusage: its peak survives the start of a program, so a small job of a large parent would tell the parent's.
+    status = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in status if line.startswith("VmHWM:")).split()[1]) * 1024
 
 
 def check_bytes(wanted: float, free: float) -> MemoryNeed:

@@ -5,7 +5,6 @@ An exception ends the job as failed with its message as the reason; none is turn
 
 import dataclasses
 import os
-import resource
 import statistics
 import time
 from pathlib import Path
@@ -16,7 +15,7 @@ from braket.jobs import get_hyperparameters, get_input_data_dir, get_job_device_
 from braket.jobs.metrics import log_metric
 from numpy.typing import NDArray
 
-from qaoa_source import checkpoints
+from qaoa_source import checkpoints, memory
 from qaoa_source.answer import best_cut, threads
 from qaoa_source.cost import CostModel, choose
 from qaoa_source.devices import check_method, parse_device, versions
@@ -147,7 +146,7 @@ class Run:
             **found,
             "approximation_ratio": -cost / found["optimum"] if found["optimum"] else None,
             "memory_estimate_bytes": model.need.total,
-            "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "peak_memory_bytes": memory.peak(),
             "versions": versions(model.request),
             "threads": threads(),
             "seed": settings.seed,

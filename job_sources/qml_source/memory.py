@@ -35,8 +35,11 @@ def _machine_bytes() -> int:
 
 def peak_megabytes() -> float:
     """The most memory that this process has held at once, in 10^6 bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
+    if sys.platform == "darwin":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    # Not getrusage: its peak survives the start of a program, so a small job of a large parent would tell the parent's.
+    status = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in status if line.startswith("VmHWM:")).split()[1]) * 1024 / 1e6
 
 
 def readable(size: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from typing import Any
 
 import networkx as nx
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.jobs import process_memory
 from tests.jobs.contraction.brute_force import central_differences, qaoa_circuit, sonar_circuit
 
 pytest.importorskip("numba", reason="the compiled sweeps of the contraction simulator need numba")
@@ -258,6 +258,6 @@ def test_memory_is_flat_over_500_iterations() -> None:
     node = sonar_node(ContractionDevice(wires=5, plan_folder=None), 5)
     for iteration in range(520):
         if iteration == 20:
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            before = process_memory.forget_peak()
         node(*inputs).sum().backward()
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before <= 4096
+    assert process_memory.peak() - before <= 4096

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import resource
-
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.jobs import process_memory
 from tests.jobs.contraction.brute_force import central_differences, qaoa_circuit, qaoa_energy
 
 pytest.importorskip("numba", reason="the compiled sweeps of the contraction simulator need numba")
@@ -139,10 +138,10 @@ def test_graphs_without_a_meaning_are_refused_by_name(graph: nx.Graph, depth: in
 
 @pytest.mark.parametrize(("graph", "depth"), [(nx.complete_graph(40), 2), (nx.gnm_random_graph(60, 240, seed=1), 3)])
 def test_what_fits_nowhere_is_refused_with_the_numbers_before_memory_is_taken(graph: nx.Graph, depth: int) -> None:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = process_memory.forget_peak()
     with pytest.raises(TooLargeError, match=r"bits wide and needs .*B, .* operations.*state vector of \d+ qubits"):
         prepared(graph, depth, memory_limit=2**30)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024
+    assert process_memory.peak() - before < 300 * 1024
 
 
 def test_a_dense_small_graph_is_referred_to_the_state_vector() -> None:
@@ -156,7 +155,7 @@ def test_memory_is_flat_over_500_iterations() -> None:
     qaoa = prepared(nx.gnm_random_graph(100, 150, seed=1967), 2)
     for _ in range(20):
         qaoa.value_and_gradient([0.3, 0.5], [0.4, 0.2])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = process_memory.forget_peak()
     for _ in range(500):
         qaoa.value_and_gradient([0.3, 0.5], [0.4, 0.2])
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before <= 2048
+    assert process_memory.peak() - before <= 2048

@@ -53,17 +53,18 @@ def test_available_memory_is_this_machines() -> None:
 
 
 MEASURE = """
-import resource, numpy as np
+import numpy as np
 from qaoa_source.devices import open_device, parse_device
 from qaoa_source.evaluation import *
 from qaoa_source.hyperparameters import Hyperparameters
+from qaoa_source.memory import peak
 from qaoa_source.problem import random_problem
 from qaoa_source.reductions import plan
 problem = random_problem(21, 3, 1)
 device = open_device(parse_device("local:pennylane/lightning.qubit"), Hyperparameters(), wires=21)
 objective = Objective(problem, plan(problem, 1, "none").circuits, device, AdjointMethod(device))
 objective.value_and_gradient(np.array([[0.1], [0.2]]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+print(peak())
 """
 
 
