@@ -16,13 +16,17 @@ export PYTHONPYCACHEPREFIX ?= $(CACHE)/pycache
 INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
 RUN_LOCKS := requirements/app.txt requirements/jobs.txt requirements/local.txt
 
-.PHONY: demo test lint format synth deploy setup setup-dev lock clean
+.PHONY: demo test test-images lint format synth deploy setup setup-dev lock clean
 
 demo: setup
 	@hybridjobs demo
 
 test: setup-dev
 	@$(BIN)/python -m pytest -n $${PYTEST_WORKERS:-2} --dist loadfile $(PYTEST_ARGS)
+
+# Builds the container images on stand-in bases and runs their jobs: installs Debian systems, takes many minutes.
+test-images: setup-dev
+	@HYBRIDJOBS_BUILD_IMAGES=1 $(BIN)/python -m pytest tests/containers/test_images_built.py $(PYTEST_ARGS)
 
 # The last step synthesises with the CDK's own template validation, which every other synthesis leaves out.
 lint: setup-dev

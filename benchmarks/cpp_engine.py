@@ -187,21 +187,13 @@ def measured(nodes: int, repeats: int, program: Path, threads: Sequence[int], ke
 
 def show(rows: Sequence[Row]) -> None:
     """Print a table."""
-    print(f"{'nodes':>5}  {'variant':<32} {'seconds':>10} {'cpu s':>10} {'ratio':>8} {'peak MB':>8} {'difference':>10}")
+    headings = ("seconds", "ratio", "cpu s", "cpu ratio", "peak MB", "difference")
+    formats = (".5f", ".1f", ".5f", ".1f", ".0f", ".0e")
+    print(f"{'nodes':>5}  {'variant':<28}" + "".join(f" {heading:>10}" for heading in headings))
     for row in rows:
-        cells = [
-            "" if value is None else format(value, spec)
-            for value, spec in (
-                (row.seconds, ".5f"),
-                (row.cpu_seconds, ".5f"),
-                (row.ratio, ".1f"),
-                (row.peak_rss_mb, ".0f"),
-                (row.difference, ".0e"),
-            )
-        ]
-        print(
-            f"{row.nodes:>5}  {row.name:<32} {cells[0]:>10} {cells[1]:>10} {cells[2]:>8} {cells[3]:>8} {cells[4]:>10}"
-        )
+        values = (row.seconds, row.ratio, row.cpu_seconds, row.cpu_ratio, row.peak_rss_mb, row.difference)
+        cells = ["" if value is None else format(value, kind) for value, kind in zip(values, formats, strict=True)]
+        print(f"{row.nodes:>5}  {row.name:<28}" + "".join(f" {cell:>10}" for cell in cells))
 
 
 def main() -> None:

@@ -34,7 +34,8 @@ std::string hash_of(const std::string& text) {
 Json origin_of(const Problem& problem, const Hyperparameters& settings) {
     Json values = settings.as_json();
     // A job continues an older one for longer or samples it more, but can't change what its iterations came from.
-    for (const char* free : {"num_iterations", "cut_samples", "copy_checkpoints_from_job", "max_parallel", "num_nodes", "num_edges"})
+    for (const char* free :
+         {"num_iterations", "cut_samples", "copy_checkpoints_from_job", "max_parallel", "num_nodes", "num_edges"})
         values.erase(free);
     Json graph = Json::array({Json(problem.labels)});
     for (const Edge& edge : problem.edges) graph.push_back(Json::array({edge.first, edge.second, edge.weight}));

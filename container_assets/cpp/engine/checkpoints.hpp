@@ -26,8 +26,8 @@ public:
     Checkpoints(const Problem& problem, const Hyperparameters& settings);
 
     void save(const std::vector<Recorded>& evaluations) const;
-    // The evaluations of this job's checkpoint, or else of the job that copy_checkpoints_from_job names. Throws JobError
-    // where a checkpoint can't be read, or is of another problem or other settings.
+    // The evaluations of this job's checkpoint, or else of the job that copy_checkpoints_from_job names. Throws
+    // JobError where a checkpoint can't be read, or is of another problem or other settings.
     std::vector<Recorded> load() const;
 
 private:

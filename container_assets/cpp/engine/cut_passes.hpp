@@ -52,8 +52,8 @@ struct CutPasses {
         }
     }
 
-    static void turn(const Shape& shape, const CutValues& values, const double* state, double* adjoint,
-                     double* scratch, double* sums, Range rows) {
+    static void turn(const Shape& shape, const CutValues& values, const double* state, double* adjoint, double* scratch,
+                     double* sums, Range rows) {
         const Cuts<Stored> cuts(values, {});
         for (std::size_t row = rows.begin; row < rows.end; ++row) {
             double* const states[] = {scratch};
@@ -122,8 +122,8 @@ struct CutPasses {
                     double* const place = held + Leaf::place(index);
                     Vector real = load(place), imaginary = load(place + group_size), cosine, sine;
                     Vector &adjoint_real = leaf.real[index], &adjoint_imaginary = leaf.imaginary[index];
-                    sum += cuts.values(first + at + index * lanes) *
-                           (adjoint_real * imaginary - adjoint_imaginary * real);
+                    sum +=
+                        cuts.values(first + at + index * lanes) * (adjoint_real * imaginary - adjoint_imaginary * real);
                     cuts.phases(first + at + index * lanes, cosine, sine);
                     rotate(real, imaginary, cosine, -sine);
                     rotate(adjoint_real, adjoint_imaginary, cosine, -sine);

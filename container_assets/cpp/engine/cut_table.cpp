@@ -94,8 +94,9 @@ CutTable::CutTable(const Part& part, Team& team) {
     }
 }
 
-// A node that gets bit 1 adds its edges to neighbours at 0 and takes away those at 1; nodes above it are still at 0. Whole numbers may
-// wrap round on the way, since the last sum is in range. The first bits are done once for a block, the others by block.
+// A node that gets bit 1 adds its edges to neighbours at 0 and takes away those at 1; nodes above it are still at 0.
+// Whole numbers may wrap round on the way, since the last sum is in range. The first bits are done once for a block,
+// the others by block.
 template <typename Stored>
 void CutTable::fill(const Part& part, Team& team) {
     const std::size_t count = std::size_t{1} << part.bits;
@@ -111,7 +112,8 @@ void CutTable::fill(const Part& part, Team& team) {
     for (const Edge& edge : part.edges) {
         const std::size_t high = std::max(edge.first, edge.second), low = std::min(edge.first, edge.second);
         const std::size_t bit = high - part.rooted;
-        const auto weight = static_cast<Stored>(static_cast<std::conditional_t<std::is_same_v<Stored, double>, double, long long>>(edge.weight));
+        const auto weight = static_cast<Stored>(
+            static_cast<std::conditional_t<std::is_same_v<Stored, double>, double, long long>>(edge.weight));
         all[bit] = static_cast<Stored>(all[bit] + weight);
         if (part.rooted && low == 0) continue;
         const std::size_t lower_bit = low - part.rooted;
@@ -147,12 +149,14 @@ void CutTable::fill(const Part& part, Team& team) {
             if (number > 0) {
                 Stored base = 0;
                 for (unsigned bit = within; bit < part.bits; ++bit)
-                    if (high >> bit & 1) base = static_cast<Stored>(base + change(bit, high & ((std::size_t{1} << bit) - 1)));
+                    if (high >> bit & 1)
+                        base = static_cast<Stored>(base + change(bit, high & ((std::size_t{1} << bit) - 1)));
                 own[0] = base;
                 for (unsigned bit = 0; bit < within; ++bit) {
                     Stored term = 0;
                     for (const Neighbour& neighbour : upper[bit])
-                        term = static_cast<Stored>(term - neighbour.twice * static_cast<Stored>(high >> neighbour.bit & 1));
+                        term = static_cast<Stored>(term -
+                                                   neighbour.twice * static_cast<Stored>(high >> neighbour.bit & 1));
                     const std::size_t half = std::size_t{1} << bit;
                     for (std::size_t string = 0; string < half; ++string)
                         own[half + string] = static_cast<Stored>(own[string] + term);
@@ -164,7 +168,8 @@ void CutTable::fill(const Part& part, Team& team) {
         for (std::size_t number = range.begin; number < range.end; ++number) {
             Stored* const own = table + (number << within);
             if (number > 0)
-                for (std::size_t string = 0; string < block; ++string) own[string] = static_cast<Stored>(own[string] + table[string]);
+                for (std::size_t string = 0; string < block; ++string)
+                    own[string] = static_cast<Stored>(own[string] + table[string]);
             const Stored* const top = std::max_element(own, own + block);
             highest[number] = *top;
             where[number] = static_cast<std::size_t>(top - table);

@@ -5,7 +5,8 @@
 namespace maxcut {
 
 double Problem::total_weight() const {
-    return std::accumulate(edges.begin(), edges.end(), 0.0, [](double sum, const Edge& edge) { return sum + edge.weight; });
+    return std::accumulate(edges.begin(), edges.end(), 0.0,
+                           [](double sum, const Edge& edge) { return sum + edge.weight; });
 }
 
 double Problem::cut(const std::string& bits) const {

@@ -66,7 +66,8 @@ bool is_integer(const std::string& label) {
 }
 
 double weight_of(const Collector& collector, std::size_t line, std::string text) {
-    const JobError refusal = collector.refusal(line, "'" + text + "' is no weight. Write a finite number, for example 0 1 2.5.");
+    const JobError refusal =
+        collector.refusal(line, "'" + text + "' is no weight. Write a finite number, for example 0 1 2.5.");
     std::replace(text.begin(), text.end(), '\'', '"');  // networkx writes the data of an edge as a Python dictionary
     const auto data = nlohmann::json::parse(text, nullptr, false);
     const auto weight = data.is_object() ? data.value("weight", nlohmann::json(1.0)) : data;
@@ -116,8 +117,8 @@ Problem read_channel(const fs::path& channel) {
     std::sort(files.begin(), files.end());
     std::string names;
     for (const fs::path& file : files) names += (names.empty() ? "" : ", ") + file.filename().string();
-    throw graph_error("input channel '" + channel.filename().string() + "' holds " + (names.empty() ? "no file" : names) +
-                      ". Give it one graph file.");
+    throw graph_error("input channel '" + channel.filename().string() + "' holds " +
+                      (names.empty() ? "no file" : names) + ". Give it one graph file.");
 }
 
 Problem ordered_problem(std::vector<std::string> labels, std::vector<Edge> edges) {
@@ -143,9 +144,8 @@ Problem ordered_problem(std::vector<std::string> labels, std::vector<Edge> edges
         const auto [first, second] = std::minmax(position[edge.first], position[edge.second]);
         problem.edges.push_back({first, second, edge.weight});
     }
-    std::sort(problem.edges.begin(), problem.edges.end(), [](const Edge& a, const Edge& b) {
-        return std::pair(a.first, a.second) < std::pair(b.first, b.second);
-    });
+    std::sort(problem.edges.begin(), problem.edges.end(),
+              [](const Edge& a, const Edge& b) { return std::pair(a.first, a.second) < std::pair(b.first, b.second); });
     return problem;
 }
 

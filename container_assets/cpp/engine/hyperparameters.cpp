@@ -39,7 +39,8 @@ double positive(const std::string& text) {
     return number;
 }
 
-std::string choice(const std::string& text, const std::vector<std::string>& options, const std::string& otherwise = "") {
+std::string choice(const std::string& text, const std::vector<std::string>& options,
+                   const std::string& otherwise = "") {
     if (std::find(options.begin(), options.end(), text) != options.end()) return text;
     std::string list;
     for (const std::string& option : options) list += (list.empty() ? "" : ", ") + option;
@@ -103,7 +104,8 @@ std::size_t edit_distance(const std::string& one, const std::string& other) {
     for (std::size_t i = 1; i <= one.size(); ++i) {
         std::size_t diagonal = std::exchange(row[0], i);
         for (std::size_t j = 1; j <= other.size(); ++j)
-            diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (one[i - 1] != other[j - 1])}));
+            diagonal =
+                std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (one[i - 1] != other[j - 1])}));
     }
     return row.back();
 }
@@ -129,7 +131,8 @@ void add_contradictions(const Hyperparameters& settings, std::vector<std::string
         const std::size_t most = *settings.num_nodes * (*settings.num_nodes - 1) / 2;
         if (*settings.num_edges > most)
             problems.push_back("num_edges = " + std::to_string(*settings.num_edges) + ": " +
-                               std::to_string(*settings.num_nodes) + " nodes have at most " + std::to_string(most) + " edges");
+                               std::to_string(*settings.num_nodes) + " nodes have at most " + std::to_string(most) +
+                               " edges");
     }
 }
 
@@ -176,8 +179,10 @@ Hyperparameters parse_hyperparameters(const std::map<std::string, std::string>& 
     }
     add_contradictions(settings, problems);
     if (problems.empty()) return settings;
-    std::string message = std::to_string(problems.size()) + " invalid hyperparameter" + (problems.size() > 1 ? "s" : "");
-    for (std::size_t index = 0; index < problems.size(); ++index) message += (index == 0 ? ": " : "; ") + problems[index];
+    std::string message =
+        std::to_string(problems.size()) + " invalid hyperparameter" + (problems.size() > 1 ? "s" : "");
+    for (std::size_t index = 0; index < problems.size(); ++index)
+        message += (index == 0 ? ": " : "; ") + problems[index];
     throw JobError("HyperparameterError", message);
 }
 

@@ -45,7 +45,8 @@ std::map<std::string, std::string> given_hyperparameters() {
     const Json data = Json::parse(stream, nullptr, false);
     if (!data.is_object())
         throw JobError("HyperparameterError", file + " is not a JSON object. Give the job hyperparameters as strings.");
-    for (const auto& [name, value] : data.items()) values[name] = value.is_string() ? value.get<std::string>() : value.dump();
+    for (const auto& [name, value] : data.items())
+        values[name] = value.is_string() ? value.get<std::string>() : value.dump();
     return values;
 }
 
@@ -62,13 +63,13 @@ Problem find_problem(const Hyperparameters& settings) {
     if (!settings.num_nodes) {
         if (given) return read_channel(channel);
         throw JobError("HyperparameterError",
-                       std::string("1 invalid hyperparameter: no graph: give the job an input channel ") + channel_name +
-                           ", or num_nodes and num_edges for a generated one");
+                       std::string("1 invalid hyperparameter: no graph: give the job an input channel ") +
+                           channel_name + ", or num_nodes and num_edges for a generated one");
     }
     if (given)
-        throw JobError("HyperparameterError", "1 invalid hyperparameter: num_nodes = " + std::to_string(*settings.num_nodes) +
-                                                  " but the input channel " + channel_name +
-                                                  " holds a graph: give one of the two");
+        throw JobError("HyperparameterError",
+                       "1 invalid hyperparameter: num_nodes = " + std::to_string(*settings.num_nodes) +
+                           " but the input channel " + channel_name + " holds a graph: give one of the two");
     std::vector<std::string> labels;
     for (std::size_t node = 0; node < *settings.num_nodes; ++node) labels.push_back(std::to_string(node));
     std::vector<Edge> edges;
@@ -79,7 +80,8 @@ Problem find_problem(const Hyperparameters& settings) {
 
 void log_metric(const char* name, double value, std::size_t iteration) {
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    std::printf("Metrics - timestamp=%.6f; %s=%s; iteration_number=%zu;\n", now, name, Json(value).dump().c_str(), iteration);
+    std::printf("Metrics - timestamp=%.6f; %s=%s; iteration_number=%zu;\n", now, name, Json(value).dump().c_str(),
+                iteration);
     std::fflush(stdout);
 }
 
@@ -124,9 +126,10 @@ private:
         if (done_ < recorded_.size()) {
             const Recorded& recorded = recorded_[done_];
             if (recorded.parameters != parameters)
-                throw JobError("CheckpointError", "iteration " + std::to_string(done_) +
-                                                      " of the checkpoint is at other parameters than this job reaches: it "
-                                                      "was made by another version of the job. Remove it to start anew.");
+                throw JobError("CheckpointError",
+                               "iteration " + std::to_string(done_) +
+                                   " of the checkpoint is at other parameters than this job reaches: it "
+                                   "was made by another version of the job. Remove it to start anew.");
             ++done_;
             return recorded.evaluation;
         }
@@ -183,8 +186,8 @@ Json Run::result(const Parameters& parameters) {
         {"p", settings_.p},
         {"diff_method", settings_.diff_method},
         {"reduction", settings_.reduced() ? "symmetry" : "none"},
-        {"reduction_reason", settings_.reduced() ? "connected components apart, one node of each held"
-                                                 : "the whole state, as asked"},
+        {"reduction_reason",
+         settings_.reduced() ? "connected components apart, one node of each held" : "the whole state, as asked"},
         {"reduction_work", Json::object()},
         {"circuits", simulator_.parts()},
         {"circuit_executions", simulator_.parts()},
@@ -207,7 +210,10 @@ Json Run::result(const Parameters& parameters) {
         {"memory_estimate_bytes", simulator_.memory()},
         {"peak_memory_bytes", peak_memory()},
         {"versions", {{"maxcut-cpp", version}, {"compiler", __VERSION__}, {"kernels", simulator_.kernels().name}}},
-        {"threads", {{"cpus", processors()}, {"OMP_NUM_THREADS", limit == nullptr ? Json(nullptr) : Json(limit)}, {"used", team_.size()}}},
+        {"threads",
+         {{"cpus", processors()},
+          {"OMP_NUM_THREADS", limit == nullptr ? Json(nullptr) : Json(limit)},
+          {"used", team_.size()}}},
         {"seed", settings_.seed},
         {"settings", settings_.as_json()},
     };

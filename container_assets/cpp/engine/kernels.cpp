@@ -12,9 +12,9 @@ void sweep(double* values, std::size_t count) {
 }
 
 template <typename Stored>
-constexpr CutKernels cut_kernels = {&CutPasses<Stored>::start,       &CutPasses<Stored>::forward,
-                                    &CutPasses<Stored>::turn,        &CutPasses<Stored>::expectation,
-                                    &CutPasses<Stored>::back,        &CutPasses<Stored>::end};
+constexpr CutKernels cut_kernels = {&CutPasses<Stored>::start, &CutPasses<Stored>::forward,
+                                    &CutPasses<Stored>::turn,  &CutPasses<Stored>::expectation,
+                                    &CutPasses<Stored>::back,  &CutPasses<Stored>::end};
 
 }  // namespace
 

@@ -71,8 +71,7 @@ struct CutKernels {
     void (*turn)(const Shape&, const CutValues&, const double* state, double* adjoint, double* scratch, double* sums,
                  Range rows);
     // sums = <state|cut|state> alone.
-    void (*expectation)(const Shape&, const CutValues&, const double* state, double* scratch, double* sums,
-                        Range rows);
+    void (*expectation)(const Shape&, const CutValues&, const double* state, double* scratch, double* sums, Range rows);
     // sums = Im <adjoint|cut|state>, then both go back before exp(i gamma cut).
     void (*back)(const Shape&, const CutValues&, const CutPhases&, double* state, double* adjoint, double* sums,
                  Range rows);
@@ -94,7 +93,9 @@ struct Kernels {
     void (*sweep)(double* values, std::size_t count);
 
     MAXCUT_INLINE const CutKernels& cut(CutValues::Stored stored) const {
-        return stored == CutValues::Stored::bytes ? for_bytes : stored == CutValues::Stored::words ? for_words : for_reals;
+        return stored == CutValues::Stored::bytes   ? for_bytes
+               : stored == CutValues::Stored::words ? for_words
+                                                    : for_reals;
     }
 };
 

@@ -30,9 +30,10 @@ int main(int count, char** arguments) {
         } else if (command.empty()) {
             maxcut::run_job();
         } else {
-            std::fprintf(stderr, "usage: maxcut-cpp            run the hybrid job that the environment describes\n"
-                                 "       maxcut-cpp evaluate   answer problems from standard input, one JSON object a line\n"
-                                 "       maxcut-cpp bandwidth BYTES\n");
+            std::fprintf(stderr,
+                         "usage: maxcut-cpp            run the hybrid job that the environment describes\n"
+                         "       maxcut-cpp evaluate   answer problems from standard input, one JSON object a line\n"
+                         "       maxcut-cpp bandwidth BYTES\n");
             return 2;
         }
     } catch (const maxcut::JobError& error) {

@@ -101,7 +101,8 @@ void mixer_back_on(const Shape& shape, const MixerPhases& phases, double* state,
 #pragma GCC unroll 8
                     for (std::size_t index = 0; index < count; ++index) {
                         const std::size_t entry = (set + __builtin_popcountll(index)) * group_size + part;
-                        const Vector cosine = load_unaligned(phases.cosines + entry), sine = -load_unaligned(phases.sines + entry);
+                        const Vector cosine = load_unaligned(phases.cosines + entry),
+                                     sine = -load_unaligned(phases.sines + entry);
                         sum += load_unaligned(phases.eigenvalues + entry) *
                                (adjoints.real[index] * columns.imaginary[index] -
                                 adjoints.imaginary[index] * columns.real[index]);
@@ -130,20 +131,28 @@ void mixer_back_on(const Shape& shape, const MixerPhases& phases, double* state,
 
 void mixer_forward(const Shape& shape, const MixerPhases& phases, double* state, Range tiles) {
     switch (shape.high_bits) {
-        case 0: return mixer_forward_on<0>(shape, phases, state, tiles);
-        case 1: return mixer_forward_on<1>(shape, phases, state, tiles);
-        case 2: return mixer_forward_on<2>(shape, phases, state, tiles);
-        default: return mixer_forward_on<3>(shape, phases, state, tiles);
+        case 0:
+            return mixer_forward_on<0>(shape, phases, state, tiles);
+        case 1:
+            return mixer_forward_on<1>(shape, phases, state, tiles);
+        case 2:
+            return mixer_forward_on<2>(shape, phases, state, tiles);
+        default:
+            return mixer_forward_on<3>(shape, phases, state, tiles);
     }
 }
 
-void mixer_back(const Shape& shape, const MixerPhases& phases, double* state, double* adjoint, bool last,
-                double* sums, Range tiles) {
+void mixer_back(const Shape& shape, const MixerPhases& phases, double* state, double* adjoint, bool last, double* sums,
+                Range tiles) {
     switch (shape.high_bits) {
-        case 0: return mixer_back_on<0>(shape, phases, state, adjoint, last, sums, tiles);
-        case 1: return mixer_back_on<1>(shape, phases, state, adjoint, last, sums, tiles);
-        case 2: return mixer_back_on<2>(shape, phases, state, adjoint, last, sums, tiles);
-        default: return mixer_back_on<3>(shape, phases, state, adjoint, last, sums, tiles);
+        case 0:
+            return mixer_back_on<0>(shape, phases, state, adjoint, last, sums, tiles);
+        case 1:
+            return mixer_back_on<1>(shape, phases, state, adjoint, last, sums, tiles);
+        case 2:
+            return mixer_back_on<2>(shape, phases, state, adjoint, last, sums, tiles);
+        default:
+            return mixer_back_on<3>(shape, phases, state, adjoint, last, sums, tiles);
     }
 }
 

@@ -26,7 +26,8 @@ MersenneTwister MersenneTwister::as_python(std::uint32_t seed) {
         state[0] = state[size - 1];
         index = 1;
     };
-    for (std::size_t step = 0; step < size; ++step, advance()) state[index] = (state[index] ^ mixed() * 1664525u) + seed;
+    for (std::size_t step = 0; step < size; ++step, advance())
+        state[index] = (state[index] ^ mixed() * 1664525u) + seed;
     for (std::size_t step = 1; step < size; ++step, advance())
         state[index] = (state[index] ^ mixed() * 1566083941u) - static_cast<std::uint32_t>(index);
     state[0] = 0x80000000u;

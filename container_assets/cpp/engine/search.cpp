@@ -25,7 +25,8 @@ void improve(const Problem& problem, std::string& bits) {
         if (gains[node] <= least_gain) return;
         bits[node] = bits[node] == '0' ? '1' : '0';
         gains[node] = -gains[node];
-        for (const auto& [other, weight] : neighbours[node]) gains[other] += bits[node] == bits[other] ? 2 * weight : -2 * weight;
+        for (const auto& [other, weight] : neighbours[node])
+            gains[other] += bits[node] == bits[other] ? 2 * weight : -2 * weight;
     }
 }
 

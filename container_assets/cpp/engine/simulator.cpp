@@ -137,7 +137,8 @@ double Simulator::turn(const Simulated& simulated) {
     const CutValues values = simulated.table.values();
     over_rows(simulated, [&](Range rows, unsigned thread) {
         kernels_.cut(values.stored)
-            .turn(simulated.shape, values, state_.as<double>(), adjoint_.as<double>(), scratch(thread), sums_.data(), rows);
+            .turn(simulated.shape, values, state_.as<double>(), adjoint_.as<double>(), scratch(thread), sums_.data(),
+                  rows);
     });
     return -pairwise_sum(sums_.data(), simulated.shape.rows());
 }
@@ -159,7 +160,8 @@ void Simulator::backward(const Simulated& simulated, const std::vector<Layer>& l
     double* const adjoint = adjoint_.as<double>();
     // The passes divide by 2^bits once a layer. The adjoint has made one transform of its rows more than the state, so
     // the state is short of a factor 2^low_bits throughout.
-    const double rows_scale = std::exp2(shape.low_bits), columns_scale = std::exp2(-static_cast<double>(shape.high_bits));
+    const double rows_scale = std::exp2(shape.low_bits),
+                 columns_scale = std::exp2(-static_cast<double>(shape.high_bits));
     for (std::size_t index = layers.size(); index-- > 0;) {
         const Layer& layer = layers[index];
         const bool last = index == 0;
@@ -232,7 +234,8 @@ std::vector<std::string> Simulator::sample(const Parameters& parameters, std::si
                         const std::size_t string = (row << shape.low_bits) + low;
                         const std::vector<std::size_t>& nodes = simulated.part.nodes;
                         for (std::size_t index = simulated.part.rooted; index < nodes.size(); ++index)
-                            if (string >> (index - simulated.part.rooted) & 1) drawn[points[next].second][nodes[index]] = '1';
+                            if (string >> (index - simulated.part.rooted) & 1)
+                                drawn[points[next].second][nodes[index]] = '1';
                         ++next;
                     }
                 }

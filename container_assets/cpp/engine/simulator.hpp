@@ -24,7 +24,8 @@ struct Evaluation {
     Parameters gradient;
 };
 
-// Evaluates <H_C>, H_C = 1/2 sum_ij w_ij (Z_i Z_j - 1), in the state prod_l exp(-i beta_l sum_i X_i) exp(-i gamma_l H_C) |+...+>.
+// Evaluates <H_C>, H_C = 1/2 sum_ij w_ij (Z_i Z_j - 1), in the state prod_l exp(-i beta_l sum_i X_i) exp(-i gamma_l
+// H_C) |+...+>.
 //
 // The gradient takes one reverse pass with one more state: its derivatives are inner products of the two states at each
 // layer. Memory: two states of the largest part and the cut tables of all parts.

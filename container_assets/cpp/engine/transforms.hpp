@@ -30,10 +30,14 @@ void pass(double* base, std::size_t stride, std::size_t width) {
 
 void pass(unsigned bits, double* base, std::size_t stride, std::size_t width) {
     switch (bits) {
-        case 1: return pass<1>(base, stride, width);
-        case 2: return pass<2>(base, stride, width);
-        case 3: return pass<3>(base, stride, width);
-        default: return pass<4>(base, stride, width);
+        case 1:
+            return pass<1>(base, stride, width);
+        case 2:
+            return pass<2>(base, stride, width);
+        case 3:
+            return pass<3>(base, stride, width);
+        default:
+            return pass<4>(base, stride, width);
     }
 }
 

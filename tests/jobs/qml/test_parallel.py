@@ -13,7 +13,6 @@ from tests.jobs.qml.job_run import DEFAULT_QUBIT, LIGHTNING, NEEDS_TORCH, SOURCE
 
 pytest.importorskip("torch", reason=NEEDS_TORCH)
 # One process makes the trainings that all of these tests look at.
-pytestmark = pytest.mark.xdist_group("qml_parallel")
 
 # Samples and batch size: both divide by 4; neither does; a last batch of one sample, which leaves workers without any.
 SIZES = {"divisible": ("32", "8"), "indivisible": ("35", "9"), "single-sample-batch": ("17", "4")}

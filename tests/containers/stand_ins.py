@@ -1,0 +1,124 @@
+"""Builds the project's images without their registries: small Debian systems stand in for the bases that they name."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+ASSETS = ROOT / "container_assets"
+CACHE = ROOT / ".cache" / "stand-ins"
+CERTIFICATES = Path(os.environ.get("SSL_CERT_FILE") or "/etc/ssl/certs/ca-certificates.crt")
+
+_INSTALL_SECONDS = 300
+_BOOTSTRAP_SECONDS = 1500
+_BUILD_SECONDS = 3000
+
+# A Julia of Debian's, moved to where the official image has its own.
+_JULIA_FILES = """FROM {base} AS debian
+RUN mkdir -p /usr/local/julia/bin /usr/local/julia/lib /usr/local/julia/debian/usr/bin \\
+        /usr/local/julia/debian/usr/lib/x86_64-linux-gnu /usr/local/julia/debian/usr/share \\
+    && cp /usr/bin/julia /usr/local/julia/debian/usr/bin/ \\
+    && cp -rL /usr/lib/x86_64-linux-gnu/julia /usr/local/julia/debian/usr/lib/x86_64-linux-gnu/ \\
+    && cp -rL /usr/share/julia /usr/local/julia/debian/usr/share/ \\
+    && find /usr/lib/x86_64-linux-gnu /lib/x86_64-linux-gnu -maxdepth 1 -name '*.so*' \\
+        ! -name 'libc.*' ! -name 'libc-*' ! -name 'ld-*' ! -name 'libm.*' ! -name 'libm-*' ! -name 'libpthread*' \\
+        ! -name 'libdl*' ! -name 'librt*' -exec cp -a {{}} /usr/local/julia/lib/ \\; \\
+    && cp -a /etc/alternatives/. /usr/local/julia/lib/ || true
+ENV LIBRARIES=/usr/local/julia/debian/usr/lib/x86_64-linux-gnu/julia:/usr/local/julia/lib
+RUN printf '#!/bin/sh\\nLD_LIBRARY_PATH=%s exec /usr/local/julia/debian/usr/bin/julia "$@"\\n' $LIBRARIES \\
+        > /usr/local/julia/bin/julia && chmod 755 /usr/local/julia/bin/julia
+"""
+
+
+class NoStandInError(Exception):
+    """No stand-in can be made on this machine, with the reason."""
+
+
+def debian(client: Any, suite: str, *packages: str) -> str:
+    """Return the name of an image of a Debian release with some packages, made now if it isn't there."""
+    name = f"hybrid-jobs-stand-in-{suite}:1"
+    if not client.images.list(name):
+        archive = _bootstrapped(suite, packages)
+        subprocess.run([*_docker(), "import", str(archive), name], check=True, capture_output=True)
+    return name
+
+
+def julia(client: Any) -> str:
+    """Return the name of an image that holds /usr/local/julia as the official one does."""
+    name = "hybrid-jobs-stand-in-julia:1"
+    if not client.images.list(name):
+        base = debian(client, "bullseye", "julia")
+        dockerfile = _JULIA_FILES.format(base=base)
+        subprocess.run([*_docker(), "build", "-q", "-t", name, "-"], input=dockerfile.encode(), check=True)
+    return name
+
+
+def build(folder: str, tag: str, arguments: Mapping[str, str], target: str | None = None) -> str:
+    """Build an image of container_assets with the CLI, bases replaced by `arguments`; return its name."""
+    secrets = CACHE / "secrets"
+    secrets.mkdir(parents=True, exist_ok=True)
+    configuration = secrets / "pip.conf"
+    configuration.write_text("[global]\ncert = /run/secrets/certificates\n" if CERTIFICATES.exists() else "")
+    command = [*_docker(), "build", "--network", "host", "-f", f"{folder}/Dockerfile", "-t", tag]
+    for name, value in arguments.items():
+        command += ["--build-arg", f"{name}={value}"]
+    command += ["--target", target] if target else []
+    command += ["--secret", f"id=pip-configuration,src={configuration}"]
+    if CERTIFICATES.exists():
+        command += ["--secret", f"id=certificates,src={CERTIFICATES}"]
+    done = subprocess.run(
+        [*command, "."], cwd=ASSETS, env=_environment(), capture_output=True, text=True, check=False,
+        timeout=_BUILD_SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return tag
+
+
+def _docker() -> Sequence[str]:
+    # Another client earlier on the path may lack the builder that the distribution's has.
+    return ["/usr/bin/docker" if Path("/usr/bin/docker").exists() else "docker"]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "DOCKER_BUILDKIT": "1"}
+
+
+def _bootstrapped(suite: str, packages: Sequence[str]) -> Path:
+    """Return the archive of a Debian system, kept for later runs."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    archive = CACHE / f"{suite}.tar"
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not archive.exists():
+            _bootstrap(suite, packages, archive)
+    return archive
+
+
+def _bootstrap(suite: str, packages: Sequence[str], archive: Path) -> None:
+    program = shutil.which("debootstrap", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "debootstrap"]
+        subprocess.run(install, check=False, capture_output=True, timeout=_INSTALL_SECONDS)
+        program = shutil.which("debootstrap", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        raise NoStandInError("the bases of images can't be pulled here, and there is no debootstrap to make stand-ins")
+    folder = CACHE / f"{suite}.partial"
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [
+        program,
+        "--variant=minbase",
+        f"--include={','.join(['ca-certificates', *packages])}",
+        suite,
+        str(folder),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_BOOTSTRAP_SECONDS)
+    if done.returncode:
+        raise NoStandInError(f"debootstrap could not make a stand-in for Debian {suite}: {done.stdout[-500:]}")
+    writing = archive.with_suffix(".writing")
+    subprocess.run(["tar", "-C", folder, "--one-file-system", "-cf", writing, "."], check=True)
+    writing.rename(archive)
+    shutil.rmtree(folder, ignore_errors=True)
