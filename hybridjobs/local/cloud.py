@@ -66,7 +66,13 @@ class LocalCloud:
             if self.running():
                 return
             self._clear()
-            self._folder.create()
+            try:
+                self._folder.create()
+            except OSError as error:
+                raise LocalCloudError(
+                    f"{error.filename} cannot be made: {error.strerror}. Remove what is in its place, or use a copy of "
+                    "the project in a folder that you may write"
+                ) from error
             with self._folder.log.open("wb") as log:
                 process = subprocess.Popen(
                     [sys.executable, *self._daemon, str(self._folder.root), *(["--bound"] if bound else [])],

@@ -96,7 +96,7 @@ class RunFolder:
         """The published state, or None where there is none or it is not one of ours."""
         try:
             state = CloudState(**json.loads(self.state_file.read_text()))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         except (ValueError, TypeError):
             return None

@@ -132,6 +132,10 @@ def _libraries(names: Sequence[str], folder: Path, file: Path) -> tuple[Path, ..
         key = f"source.libraries.{position}"
         if name in names[:position]:
             problems.append(SpecProblem("this library is named twice", "Name it once", str(file), key, name))
+        elif name == folder.name:
+            problems.append(
+                SpecProblem("the archive holds its own source folder anyway", "Remove the name", str(file), key, name)
+            )
         elif name not in siblings:
             match = closest(name, siblings)
             problems.append(

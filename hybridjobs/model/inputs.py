@@ -24,15 +24,27 @@ def input_files(source_folder: Path, inputs: Mapping[str, str]) -> Mapping[str, 
     A channel that names a file holds it under its own name; one that names a folder holds what is below it, without
     hidden files. The files of a channel are sorted by path.
 
-    Raises SpecError, with the key `inputs.<channel>`, for a path that is missing, leaves the source folder or holds no
-    file.
+    Raises SpecError, with the key `inputs.<channel>`, for a path that is missing, cannot be read, leaves the source
+    folder or holds no file.
     """
     return {channel: _channel_files(source_folder, channel, path) for channel, path in inputs.items()}
 
 
 def _channel_files(source_folder: Path, channel: str, path: str) -> tuple[InputFile, ...]:
-    location = source_folder / path
     key = f"inputs.{channel}"
+    try:
+        return _readable_files(source_folder, key, path)
+    except OSError as error:
+        raise SpecError(
+            f"{error.filename or path} cannot be read: {error.strerror}",
+            key=key,
+            value=path,
+            remedy="Name a file or folder that you may read",
+        ) from error
+
+
+def _readable_files(source_folder: Path, key: str, path: str) -> tuple[InputFile, ...]:
+    location = source_folder / path
     if not location.exists():
         raise SpecError(
             f"there is no such file or folder below {source_folder}",

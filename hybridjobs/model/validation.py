@@ -58,13 +58,19 @@ def refuse_several(problems: Iterable[SpecProblem]) -> PydanticCustomError:
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """Read a TOML file; raises SpecError, with the line and column, when it is not TOML in UTF-8."""
+    """Read a TOML file; raises SpecError when it cannot be read or is not TOML in UTF-8, then with line and column."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"this is not valid TOML: {error}", file=str(file), remedy="Correct the file there") from error
     except UnicodeDecodeError as error:
         raise SpecError(f"this is not UTF-8: {error}", file=str(file), remedy="Save the file as UTF-8") from error
+    except RecursionError as error:
+        raise SpecError("this nests too deeply", file=str(file), remedy="Write fewer brackets in each other") from error
+    except OSError as error:
+        raise SpecError(
+            f"this cannot be read: {error.strerror}", file=str(file), remedy="Make it a file that you may read"
+        ) from error
 
 
 def validated(model: type[Table], table: object, *, file: str, prefix: str = "") -> Table:

@@ -51,6 +51,22 @@ def test_all_listeners_are_on_loopback_and_answer(cloud: LocalCloud, tmp_path: P
     assert cloud.client("braket").search_jobs(filters=[])["jobs"] == []
 
 
+@pytest.mark.parametrize("content", ["file", "state.json"])
+def test_what_stands_in_the_place_of_its_folder_is_named(tmp_path: Path, content: str) -> None:
+    """A folder in the place of the state file is removed with the rest; a file in the place of the folder is kept."""
+    place = tmp_path / ".hybridjobs"
+    if content == "file":
+        place.write_text("mine")
+        with pytest.raises(LocalCloudError, match="hybridjobs cannot be made"):
+            LocalCloud(tmp_path).up()
+        assert place.read_text() == "mine"
+    else:
+        (place / content).mkdir(parents=True)
+        assert not LocalCloud(tmp_path).running()
+        LocalCloud(tmp_path).down()
+        assert not place.exists()
+
+
 def test_starting_a_running_cloud_changes_nothing(cloud: LocalCloud, tmp_path: Path) -> None:
     before, environment = daemon(tmp_path).pid, cloud.environment()
     LocalCloud(tmp_path).up()

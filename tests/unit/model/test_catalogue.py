@@ -86,19 +86,20 @@ def test_two_jobs_of_nearly_the_same_name_are_refused(write_source: WriteSource,
         ("", "jobs", "Declare a job in a table [jobs.<name>]"),
         ("[job.cut-18]\n", "job", 'Did you mean "jobs"?'),
         ("jobs = 3", "jobs", "this must be a table"),
+        ("deep = " + "[" * 5000, None, "this nests too deeply"),
         ("[jobs]\ncut-18 = 3", "jobs.cut-18", "this must be a table"),
         (job("cut_18"), "jobs.cut_18.name", "[jobs.cut-18]"),
         (job('"cut 18"'), 'jobs."cut 18".name', "[jobs.cut-18]"),
         (job("c" * 40), f"jobs.{'c' * 40}.name", "Shorten it by 1"),
         ('[source]\nlibraries = ["contractoin"]\n' + job(), "source.libraries.0", 'Did you mean "contraction"?'),
-        ('[source]\nlibraries = ["cut_source"]\n' + job(), "source.libraries.0", "no such folder beside"),
+        ('[source]\nlibraries = ["cut_source"]\n' + job(), "source.libraries.0", "own source folder anyway"),
         ('[source]\nlibraries = ["contraction", "contraction"]\n' + job(), "source.libraries.1", "named twice"),
         ("[source]\nlibraries = [3]\n" + job(), "source.libraries.0", "this must be a string"),
         (job(more='name = "other"'), "jobs.cut-18.name", "The name of the table is the name of the job"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_answered_with_key_and_remedy(
-    write_source: WriteSource, jobs_toml: str, key: str, said: str
+    write_source: WriteSource, jobs_toml: str, key: str | None, said: str
 ) -> None:
     write_source("contraction", jobs_toml=None, files={"__init__.py": ""})
     job_sources = write_source("cut_source", jobs_toml)
@@ -107,6 +108,13 @@ def test_what_is_wrong_in_a_file_is_answered_with_key_and_remedy(
         load_catalogue(job_sources)
 
     assert key in [problem.key for problem in caught.value.problems]
+
+
+def test_a_folder_in_the_place_of_the_file_is_refused(write_source: WriteSource) -> None:
+    job_sources = write_source("cut_source", jobs_toml=None, files={"jobs.toml/nothing": ""})
+
+    with pytest.raises(SpecError, match="cannot be read: Is a directory"):
+        load_catalogue(job_sources)
 
 
 def test_a_file_that_is_not_utf8_is_refused(write_source: WriteSource) -> None:

@@ -40,7 +40,12 @@ def test_a_folder_becomes_a_channel_with_its_files(source: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"), [("inputs/graph.adjlst", "no such file or folder"), ("inputs/empty", "holds no files")]
+    ("path", "said"),
+    [
+        ("inputs/graph.adjlst", "no such file or folder"),
+        ("inputs/empty", "holds no files"),
+        ("inputs/" + "long" * 1250, "cannot be read: File name too long"),
+    ],
 )
 def test_channels_without_files_are_refused(source: Path, path: str, said: str) -> None:
     with pytest.raises(SpecError, match=said) as caught:
