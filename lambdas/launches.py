@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-# Only a job that was cancelled for a Delete makes a later launch of the same identity take another name.
-MAX_GENERATIONS = 50
-
 
 class State(StrEnum):
     """Where a launch stands."""

@@ -39,6 +39,13 @@ class Ledger:
         item = answer.get("Item")
         return _launch(item) if item else None
 
+    def generations(self, identity: Identity) -> list[Launch]:
+        """Return the launches that an identity has had, one after another under different names, the latest last."""
+        found: list[Launch] = []
+        while (launch := self.get(identity.name(len(found)))) is not None:
+            found.append(launch)
+        return found
+
     def create(self, launch: Launch) -> Launch:
         """Write a launch whose name the ledger doesn't have.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -42,7 +43,7 @@ class Sweep:
     def run(self) -> None:
         """Collect what has ended, start what waits, report what belongs to no stack, complete the summaries."""
         for launch in self._services.ledger.open_launches():
-            self._guarded(launch.name, lambda launch=launch: self._collector.look(launch))  # type: ignore[misc]
+            self._guarded(launch.name, partial(self._collector.look, launch))
         self._guarded("dispatch", lambda: dispatch(self._services, self._deadline))
         self._guarded("orphans", self._report_orphans)
         self._guarded("summaries", self._complete_summaries)
@@ -59,7 +60,7 @@ class Sweep:
         launches = self._services.ledger.open_launches()
         orphans: list[Launch] = []
         for launch in launches:
-            self._guarded(launch.name, lambda launch=launch: self._report_if_orphan(launch, orphans))  # type: ignore[misc]
+            self._guarded(launch.name, partial(self._report_if_orphan, launch, orphans))
         strangers = self._unknown_jobs()
         emit_metrics(
             self._services.settings.stage,

@@ -9,6 +9,7 @@ from clock import moment
 from launches import Launch, Released, State
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
 # For so long an event that CloudFormation has given up may wait in Lambda's queue.
@@ -25,7 +26,7 @@ class Action(Enum):
     REFUSE = "a Delete has overtaken this request, or may have: start nothing"
 
 
-def decide(found: Launch | None, request_id: str, *, creates: bool, now: datetime) -> Action:
+def decide(found: Launch | None, earlier: Sequence[Launch], request_id: str, *, creates: bool, now: datetime) -> Action:
     """Decide about a request for a launch.
 
     A launch that CloudFormation still holds is never made twice, which is what makes a rollback free. One that ran
@@ -33,7 +34,8 @@ def decide(found: Launch | None, request_id: str, *, creates: bool, now: datetim
     only for a request that the letting-go can't have been meant for.
 
     Args:
-        found: What the ledger has under the name.
+        found: The latest launch of the identity that the ledger has.
+        earlier: Those before it, whose names are used up.
         request_id: CloudFormation's id of this request, the same for every delivery of it.
         creates: Whether it is a Create: then CloudFormation holds nothing, whatever the ledger says.
         now: The present moment.
@@ -41,6 +43,8 @@ def decide(found: Launch | None, request_id: str, *, creates: bool, now: datetim
     if found is None:
         return Action.LAUNCH
     asked_before = request_id in found.request_ids
+    if not asked_before and any(request_id in launch.request_ids for launch in earlier):
+        return Action.REFUSE
     if found.state in {State.COMPLETED, State.FAILED}:
         return Action.ADOPT
     if found.released is Released.NO:

@@ -14,7 +14,7 @@ from launch_job.decision import Action, decide
 from launch_job.image import stock_image, tagged_image
 from launch_job.release import end_released, release, release_unanswered
 from launch_job.request import channel_prefix, create_job_request, source_key, worst_case_usd
-from launches import MAX_GENERATIONS, Identity, Launch, Released, State
+from launches import Identity, Launch, Released, State
 from log_lines import log
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _OVERTAKEN = "a Delete of this resource has overtaken its request, so the job was not started"
 _OVERTAKEN_REMEDY = "Raise the stage's `run` and deploy again"
 _JOB_NAME_LENGTH = 50
+_WRITE_TRIES = 10
 
 
 @dataclass(frozen=True)
@@ -102,25 +103,24 @@ class Launcher:
         release_unanswered(self._services, identity, request_id=request.request_id, deadline=self._deadline)
 
     def _launch(self, request: Request, wish: Wish) -> Answer:
-        generation = 0
-        while generation < MAX_GENERATIONS:
-            name = wish.identity.name(generation)
-            found = self._services.ledger.get(name)
-            action = decide(found, request.request_id, creates=request.kind == "Create", now=self._services.clock.now())
+        for _ in range(_WRITE_TRIES):
+            known = self._services.ledger.generations(wish.identity)
+            found = known[-1] if known else None
+            name = found.name if found else wish.identity.name()
+            action = decide(
+                found, known[:-1], request.request_id, creates=request.kind == "Create", now=self._services.clock.now()
+            )
             log("decided", job_name=name, action=action.name, state=found.state if found else None)
             if found is not None and action is Action.NEXT_GENERATION:
                 # Whoever let it go may not have lived to end its job.
                 end_released(self._services, found, self._deadline)
-                generation += 1
-                continue
+                name, found = wish.identity.name(len(known)), None
             try:
                 made_now = self._act(action, found, request, wish, name)
             except ConflictingWrite:
                 continue
             return self._settled(name, request, made_now=made_now)
-        raise LaunchError(
-            f"{wish.identity.job} was launched and deleted {MAX_GENERATIONS} times", remedy="Raise the stage's `run`"
-        )
+        raise LaunchError(f"the launch of {wish.identity.job} changes too fast", remedy="Deploy again")
 
     def _act(self, action: Action, found: Launch | None, request: Request, wish: Wish, name: str) -> bool:
         """Carry a decision out; returns whether a launch was made."""

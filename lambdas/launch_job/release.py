@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -11,7 +12,7 @@ from dispatch.diagnosis import is_transient
 from dispatch.dispatcher import START_SECONDS
 from dispatch.starter import Starter, end_job
 from errors import ConflictingWrite, LaunchError
-from launches import MAX_GENERATIONS, Identity, Launch, Released, State
+from launches import Identity, Launch, Released, State
 from log_lines import log
 
 if TYPE_CHECKING:
@@ -67,21 +68,21 @@ def release_unanswered(services: Services, identity: Identity, *, request_id: st
     Raises:
         ClientError, BotoCoreError: As `release`.
     """
-    name = identity.name()
-    for generation in range(MAX_GENERATIONS):
-        name = identity.name(generation)
-        found = services.ledger.get(name)
-        if found is not None and request_id in found.request_ids:
-            # This very event has been served before; what was launched since is not meant.
-            release(services, name, why=Released.DELETED, request_id=request_id, deadline=deadline)
-            return
-        if found is None or not found.is_used_up:
-            # This is the name that a request on its way takes, or has taken.
-            break
-        end_released(services, found, deadline)
-    _bury(services, name, identity, request_id)
-    release(services, name, why=Released.DELETED, request_id=request_id, deadline=deadline)
-    _patiently(services, deadline, lambda: _end_jobs_by_name(services, name, identity))
+    known = services.ledger.generations(identity)
+    served = [launch.name for launch in known if request_id in launch.request_ids]
+    if not served:
+        latest = known[-1] if known else None
+        name = latest.name if latest else identity.name()
+        if latest is not None and latest.is_used_up:
+            end_released(services, latest, deadline)
+            # A request that is on its way takes the next name.
+            name = identity.name(len(known))
+        _bury(services, name, identity, request_id)
+        served = [name]
+    # If this very event has been served before, what was launched since is not meant.
+    for name in served:
+        release(services, name, why=Released.DELETED, request_id=request_id, deadline=deadline)
+        _patiently(services, deadline, partial(_end_by_name, services, name))
 
 
 def _bury(services: Services, name: str, identity: Identity, request_id: str) -> None:
@@ -138,20 +139,22 @@ def end_released(services: Services, launch: Launch, deadline: Deadline) -> None
     if launch.released is Released.NO:
         return
     if launch.state is State.STARTING:
-        _patiently(services, deadline, lambda: _finish_start(services, launch))
+        _patiently(services, deadline, partial(_finish_start, services, launch))
     elif launch.state is State.STARTED and launch.job_arn is not None:
-        arn = launch.job_arn
-        _patiently(services, deadline, lambda: end_job(services, arn))
+        _patiently(services, deadline, partial(end_job, services, launch.job_arn))
 
 
 def _finish_start(services: Services, launch: Launch) -> None:
     Starter(services, lambda: True).finish(launch)
 
 
-def _end_jobs_by_name(services: Services, name: str, identity: Identity) -> None:
-    mine = Launch(name=name, state=State.WITHDRAWN, identity=identity, requested_at="", updated_at="")
+def _end_by_name(services: Services, name: str) -> None:
+    """End the jobs that Braket has under the name of a launch that was let go, whatever the ledger knows of them."""
+    launch = services.ledger.get(name)
+    if launch is None or launch.released is Released.NO:
+        return
     for job in services.braket.find(name):
-        if job.is_active and mine.owns(job.tags):
+        if job.is_active and launch.owns(job.tags):
             end_job(services, job.arn)
 
 

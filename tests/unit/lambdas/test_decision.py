@@ -34,11 +34,11 @@ def decided(
     )
     if overtaken is not None:
         found = replace(found, overtaken_at=timestamp(NOW - overtaken))
-    return decide(found, "this", creates=creates, now=NOW)
+    return decide(found, [], "this", creates=creates, now=NOW)
 
 
 def test_a_name_that_nobody_has_asked_for_is_launched() -> None:
-    assert decide(None, "this", creates=True, now=NOW) is Action.LAUNCH
+    assert decide(None, [], "this", creates=True, now=NOW) is Action.LAUNCH
 
 
 @pytest.mark.parametrize("state", State)
@@ -85,6 +85,21 @@ def test_a_create_after_a_delete_that_came_first_may_be_the_overtaken_one() -> N
 def test_a_launch_that_failed_and_was_answered_so_is_made_again() -> None:
     assert decided(State.REJECTED, released=Released.FAILED) is Action.LAUNCH_AGAIN
     assert decided(State.REJECTED, released=Released.FAILED, asked_before=True) is Action.LAUNCH_AGAIN
+
+
+def test_a_delivery_for_a_name_that_is_used_up_does_not_start_the_next() -> None:
+    found = Launch(
+        name="job-2",
+        state=State.CANCELLED,
+        identity=IDENTITY,
+        requested_at="",
+        updated_at="",
+        released=Released.DELETED,
+        request_ids=frozenset({"another"}),
+    )
+    earlier = replace(found, name="job-1", request_ids=frozenset({"this"}))
+    assert decide(found, [earlier], "this", creates=True, now=NOW) is Action.REFUSE
+    assert decide(found, [earlier], "new", creates=True, now=NOW) is Action.NEXT_GENERATION
 
 
 def test_a_create_does_not_inherit_a_rejection_that_nobody_was_told_of() -> None:

@@ -145,6 +145,23 @@ def test_a_delete_while_the_files_are_copied_leaves_no_job(stage: Stage, lives: 
     assert stage.braket.active() == []
 
 
+def test_a_late_create_is_refused_also_when_an_interrupted_start_has_freed_an_older_name(stage: Stage) -> None:
+    first = stage.create(A)
+    launch = stage.ledger(first)
+    # The start was interrupted before CreateJob, and its Delete couldn't know that yet.
+    stage.braket.jobs.clear()
+    starting = launch.moved(State.STARTING, launch.updated_at, job_arn=None, released=Released.DELETED)
+    stage.services.ledger.replace(starting)
+    late = stage.event("Create", A)
+    stage.launch(stage.event("Delete", A, physical_id=INVENTED))
+    stage.clock.pass_time(300)
+    stage.sweep()
+    assert stage.ledger(first).state is State.WITHDRAWN
+    with pytest.raises(LaunchError, match="overtaken"):
+        stage.launch(late)
+    assert stage.braket.jobs == {}
+
+
 def test_a_job_that_a_delete_cancelled_is_launched_again_when_it_is_added_again(stage: Stage) -> None:
     first = stage.create(A)
     stage.launch(stage.event("Delete", A, physical_id=first))
