@@ -22,7 +22,7 @@ demo: setup
 	@hybridjobs demo
 
 test: setup-dev
-	@$(BIN)/python -m pytest -n $${PYTEST_WORKERS:-2} --dist loadfile $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $${PYTEST_WORKERS:-2} --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Builds the container images on stand-in bases and runs their jobs: installs Debian systems, takes many minutes.
 test-images: setup-dev

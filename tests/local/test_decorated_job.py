@@ -19,6 +19,8 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalClou
         for name, value in cloud.environment().items():
             monkeypatch.setenv(name, value)
         monkeypatch.delenv("AWS_PROFILE", raising=False)
+        # The SDK leaves the archive of a job's results in the working folder.
+        monkeypatch.chdir(tmp_path)
         yield cloud
 
 
