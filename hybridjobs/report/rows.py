@@ -11,8 +11,9 @@ class Row:
     """What the report says of one job.
 
     `seconds_per_iteration` is the median over all iterations but the first, which pays for imports and allocation;
-    `only_first_iteration` tells that a single iteration ran, so that its time is the first one's. Costs are in USD:
-    `worst_case_usd` before the job (its time limit at the instance's price), `cost_usd` after it (its billed time).
+    `only_first_iteration` tells that a single iteration ran, so that its time is the first one's. `cost_before` and
+    `cost_after` are the expectation values of the cost Hamiltonian at the first parameters and at the last. In USD,
+    `worst_case_usd` is the job's time limit at the instance's price, `cost_usd` its billed time.
     """
 
     job_name: str
@@ -25,6 +26,8 @@ class Row:
     iterations: float | None
     seconds_per_iteration: float | None
     only_first_iteration: bool
+    cost_before: float | None
+    cost_after: float | None
     best_cut: float | None
     optimum: float | None
     worst_case_usd: float | None
@@ -39,6 +42,7 @@ def row(record: Mapping[str, Any]) -> Row:
     """Reduce one record (schema `hybrid-jobs/record/1`) to its row."""
     results = record.get("results") or {}
     seconds = _numbers(results.get("iteration_seconds"))
+    costs = _numbers(results.get("costs"))
     instance = record["instance"]
     return Row(
         job_name=record["job_name"],
@@ -51,6 +55,8 @@ def row(record: Mapping[str, Any]) -> Row:
         iterations=_number(results.get("iterations")),
         seconds_per_iteration=statistics.median(seconds[1:] or seconds) if seconds else None,
         only_first_iteration=len(seconds) == 1,
+        cost_before=costs[0] if costs else None,
+        cost_after=_number(results.get("cost")),
         best_cut=_number(results.get("best_cut")),
         optimum=_number(results.get("optimum")),
         worst_case_usd=record.get("worst_case_usd"),

@@ -22,7 +22,9 @@ def table(rows: Sequence[Row]) -> Table:
     drawn.add_column("job", overflow="fold")
     drawn.add_column("status")
     drawn.add_column("device", overflow="fold")
-    for heading in ("nodes", "iterations", "s / iteration", "best cut / optimum", "USD before (max)", "USD after"):
+    for heading in ("nodes", "iterations", "s / iteration", "cost before / after", "best cut / optimum"):
+        drawn.add_column(heading, justify="right")
+    for heading in ("USD at most", "USD"):
         drawn.add_column(heading, justify="right")
     for row in rows:
         drawn.add_row(
@@ -32,6 +34,7 @@ def table(rows: Sequence[Row]) -> Table:
             _number(row.nodes),
             _number(row.iterations),
             _seconds(row),
+            "-" if row.cost_after is None else f"{_cost(row.cost_before)} / {_cost(row.cost_after)}",
             "-" if row.best_cut is None else f"{_number(row.best_cut)} / {_number(row.optimum)}",
             _usd(row.worst_case_usd),
             _usd(row.cost_usd),
@@ -46,6 +49,10 @@ def plain(text: str) -> Text:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:g}"
+
+
+def _cost(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
 
 
 def _seconds(row: Row) -> str:

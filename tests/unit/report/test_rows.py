@@ -21,6 +21,8 @@ def record(**changes: Any) -> dict[str, Any]:
             "iteration_seconds": [9.0, 1.0, 5.0, 3.0],
             "iterations": 4,
             "nodes": 18,
+            "costs": [-0.5, -3.25, -4.0, -5.5],
+            "cost": -6.125,
             "best_cut": 21,
             "optimum": 21,
             "diff_method": "adjoint",
@@ -54,6 +56,10 @@ def test_a_failed_job_shows_its_reason_and_no_figures() -> None:
     assert "FAILED" in text
     assert "p must be positive" in text
     assert row(failed).seconds_per_iteration is None
+
+
+def test_the_cost_is_shown_before_the_first_step_and_after_the_last() -> None:
+    assert "-0.5000 / -6.1250" in drawn(record())
 
 
 def test_an_unknown_price_is_called_unknown_and_not_zero() -> None:
