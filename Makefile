@@ -21,8 +21,9 @@ RUN_LOCKS := requirements/app.txt requirements/jobs.txt requirements/local.txt
 demo: setup
 	@hybridjobs demo
 
+# A third of the time tests wait for processes, so that two cores have work for three workers.
 test: setup-dev
-	@$(BIN)/python -m pytest -n $${PYTEST_WORKERS:-2} --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $${PYTEST_WORKERS:-3} --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Builds the container images on stand-in bases and runs their jobs: installs Debian systems, takes many minutes.
 test-images: setup-dev

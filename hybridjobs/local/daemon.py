@@ -49,10 +49,11 @@ MakeEndpoint = Callable[[Path, dict[str, str], Callable[[Mapping[str, Any]], Non
 def braket_endpoint(
     folder: Path, environment: dict[str, str], publish_event: Callable[[Mapping[str, Any]], None]
 ) -> Endpoint:
-    """The Braket Jobs endpoint, with jobs as processes, or in containers where HYBRIDJOBS_RUNNER says so."""
+    """The Braket Jobs endpoint, with the runner and the quota of concurrent jobs that the environment names."""
     from hybridjobs.local.braket.endpoint import BraketEndpoint  # noqa: PLC0415
+    from hybridjobs.local.braket.settings import chosen_settings  # noqa: PLC0415
 
-    return BraketEndpoint(folder, chosen_runner(), environment, publish_event)
+    return BraketEndpoint(folder, chosen_runner(), environment, publish_event, chosen_settings())
 
 
 async def run(folder: RunFolder, make_endpoint: MakeEndpoint, *, bound: bool) -> None:

@@ -40,8 +40,10 @@ _INHERITED = (
 )  # fmt: skip
 # How this machine reaches its package registries: a job that brings a requirements.txt installs it.
 _INHERITED_PREFIX = "PIP_"
-# Whether jobs run as processes or in containers, and of which engine.
-_INHERITED_RUNNER = ("HYBRIDJOBS_RUNNER", "DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
+# Whether jobs run as processes or in containers, of which engine, and how many at once.
+_INHERITED_RUNNER = (
+    "HYBRIDJOBS_RUNNER", "HYBRIDJOBS_MAX_CONCURRENT_JOBS", "DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH",
+)  # fmt: skip
 _INHERITED_CERTIFICATES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE", "XDG_CONFIG_DIRS")
 
 

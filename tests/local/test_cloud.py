@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from botocore.exceptions import ClientError
 
 from hybridjobs.local import processes
 from hybridjobs.local.cloud import LocalCloud, LocalCloudError
@@ -154,6 +155,19 @@ def test_what_a_crashed_cloud_left_is_ended_by_the_next_start(cloud: LocalCloud,
 
     assert cloud.running()
     assert not alive(left)
+
+
+def test_the_quota_of_concurrent_jobs_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HYBRIDJOBS_MAX_CONCURRENT_JOBS", "1")
+    with LocalCloud(tmp_path).session() as cloud:
+        start_job(cloud, "first", "import time\ntime.sleep(600)\n")
+        with pytest.raises(ClientError, match="quota of concurrent hybrid jobs is 1") as refused:
+            start_job(cloud, "second", "pass\n")
+    assert refused.value.response["Error"]["Code"] == "ServiceQuotaExceededException"
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 402
+    monkeypatch.setenv("HYBRIDJOBS_MAX_CONCURRENT_JOBS", "many")
+    with pytest.raises(LocalCloudError, match="HYBRIDJOBS_MAX_CONCURRENT_JOBS = 'many'"):
+        LocalCloud(tmp_path).up()
 
 
 def test_a_process_that_got_the_pid_of_a_crashed_cloud_is_left_alone(tmp_path: Path) -> None:

@@ -4,6 +4,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hybridjobs.model.errors import ProjectError
+
+QUOTA_VARIABLE = "HYBRIDJOBS_MAX_CONCURRENT_JOBS"
+
+
+class SettingError(ProjectError):
+    """A setting of the endpoint that can't be used."""
+
 
 @dataclass(frozen=True)
 class EndpointSettings:
@@ -22,3 +30,16 @@ class EndpointSettings:
     region: str = "us-east-1"
     instance_quotas: Mapping[str, int] = field(default_factory=dict)
     max_instance_count: int = 5
+
+
+def chosen_settings(environment: Mapping[str, str] = os.environ) -> EndpointSettings:
+    """Return the settings; `environment` may name the quota of concurrent jobs in HYBRIDJOBS_MAX_CONCURRENT_JOBS.
+
+    Raises SettingError when that is no whole number of at least 1.
+    """
+    quota = environment.get(QUOTA_VARIABLE)
+    if not quota:
+        return EndpointSettings()
+    if not (quota.isascii() and quota.isdecimal() and int(quota) > 0):
+        raise SettingError(f"{QUOTA_VARIABLE} = {quota!r}: this is no number of jobs. Write a whole number from 1 on")
+    return EndpointSettings(max_concurrent_jobs=int(quota))

@@ -65,7 +65,8 @@ from qml_source import worker
 class Watch:
     def find_spec(self, name, path=None, target=None):
         if name == "qml_source.participation":
-            print(os.environ["CUDA_VISIBLE_DEVICES"], sorted({{"torch", "pennylane", "numpy"}} & set(sys.modules)))
+            seen = sorted({{"torch", "pennylane", "numpy"}} & set(sys.modules))
+            print(os.environ["CUDA_VISIBLE_DEVICES"], seen, flush=True)
             os._exit(0)
 sys.meta_path.insert(0, Watch())
 worker.main()
