@@ -13,7 +13,10 @@ export CDK_HOME ?= $(CACHE)/cdk
 export JSII_RUNTIME_PACKAGE_CACHE_ROOT ?= $(CACHE)/jsii
 export PYTHONPYCACHEPREFIX ?= $(CACHE)/pycache
 
-INSTALL := $(BIN)/python -m pip install --quiet --require-hashes
+# Half of an installation would be the compilation of modules that nothing imports; the others are compiled when they are.
+unexport PYTHONDONTWRITEBYTECODE
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --no-compile
+INSTALL := $(PIP_INSTALL) --require-hashes
 RUN_LOCKS := requirements/app.txt requirements/jobs.txt requirements/local.txt
 
 .PHONY: demo test test-images lint format synth deploy setup setup-dev lock clean
@@ -59,13 +62,13 @@ setup-dev: setup .venv/dev.stamp
 .venv/run.stamp: .venv/python.stamp $(RUN_LOCKS) pyproject.toml
 	@echo "installing the locked Python packages into .venv"
 	@$(INSTALL) $(RUN_LOCKS:%=--requirement %)
-	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@$(PIP_INSTALL) --no-build-isolation --no-deps --editable .
 	@touch $@
 
 .venv/dev.stamp: .venv/run.stamp requirements/dev.txt requirements/torch.txt
 	@echo "installing the locked test tools and PyTorch into .venv"
 	@$(INSTALL) --requirement requirements/dev.txt
-	@$(BIN)/python -m pip install --quiet --requirement requirements/torch.txt
+	@$(PIP_INSTALL) --requirement requirements/torch.txt
 	@touch $@
 
 node_modules/cli.stamp: package.json package-lock.json .venv/run.stamp
