@@ -8,6 +8,8 @@ from hybridjobs.model.errors import SpecError, closest
 from hybridjobs.model.instances import REGIONS
 
 STOCK_IMAGES: Final = ("base", "pytorch", "tensorflow", "cudaq")
+# Owns the registry of Braket's own images in every region.
+STOCK_ACCOUNT: Final = "292282985366"
 LONGEST_IMAGE_URI: Final = 255
 
 _ASSET: Final = re.compile(r"asset:(?P<folder>[a-z0-9][a-z0-9._-]*)(:(?P<target>[A-Za-z0-9][A-Za-z0-9._-]*))?")

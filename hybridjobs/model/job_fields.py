@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BeforeValidator
 
 from hybridjobs.model.credentials import holds_a_credential
+from hybridjobs.model.entry_points import checked_entry_point
 from hybridjobs.model.errors import SpecError
 from hybridjobs.model.images import parse_image
 from hybridjobs.model.instances import instance_type
@@ -25,7 +26,6 @@ _BENCHMARK: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}")
 _CHANNEL: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOCAL_DEVICE: Final = re.compile(r"local:[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 _DEVICE_ARN: Final = re.compile(r"arn:aws[a-z-]*:braket:[a-z0-9-]*::device/(qpu|quantum-simulator)/[^/\s]+/[^/\s]+")
-_ENTRY_POINT: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
 _CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
@@ -42,27 +42,6 @@ def _job_name(name: str) -> str:
             f"Rename the table, for example to [jobs.{re.sub('[^a-zA-Z0-9]+', '-', name).strip('-') or 'my-job'}]",
         )
     return name
-
-
-def _entry_point(entry_point: str) -> str:
-    remedy = 'Write "package.module" or "package.module:function", beginning with the name of the source folder'
-    if entry_point.startswith(("s3://", "https://")) or entry_point.endswith(("/", "\\")):
-        raise refuse(
-            "this is a folder or an address, while an entry point is a module of the source folder, the one that holds "
-            "jobs.toml",
-            remedy,
-        )
-    if entry_point.endswith(".py") or ".py:" in entry_point or re.search(r"[/\\]", entry_point):
-        dotted = re.sub(r"\.py(?=$|:)", "", entry_point).strip("./\\")
-        dotted = re.sub(r"[/\\]+", ".", dotted)
-        if "." not in dotted.partition(":")[0]:
-            dotted = f"<source folder>.{dotted}"
-        raise refuse(
-            "this is a file's path, while Braket imports the entry point by its module name", f'Write "{dotted}"'
-        )
-    if not _ENTRY_POINT.fullmatch(entry_point):
-        raise refuse("this is not the dotted name of a module", remedy)
-    return entry_point
 
 
 def _device(device: str) -> str:
@@ -218,7 +197,7 @@ def _benchmark(name: str) -> str:
 
 
 JobName = Annotated[str, AfterValidator(_job_name)]
-EntryPoint = Annotated[str, AfterValidator(_entry_point)]
+EntryPoint = Annotated[str, AfterValidator(checked_entry_point)]
 Device = Annotated[str, AfterValidator(_device)]
 ImageReference = Annotated[str, AfterValidator(_image)]
 InstanceTypeName = Annotated[str, AfterValidator(_instance_type)]

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from hybridjobs.model.credentials import names_a_secret
+from hybridjobs.model.entry_points import is_program, module_named_by
 from hybridjobs.model.errors import SpecProblem
+from hybridjobs.model.images import STOCK_ACCOUNT, EcrImage, StockImage, parse_image
 
 if TYPE_CHECKING:
     from hybridjobs.model.job_spec import JobSpec
@@ -18,11 +20,28 @@ _NUMBER_OR_FLAG: Final = re.compile(r"[-+.\deE]+|true|false")
 
 def broken_rules(spec: "JobSpec") -> Iterator[SpecProblem]:
     """List every rule that `spec` breaks; keys are relative to the job's table."""
+    yield from _program_and_image(spec)
     yield from _simulator_and_instance(spec)
     yield from _data_parallel(spec)
     yield from _baseline(spec)
     yield from _secrets(spec)
     yield from _hyperparameter_count(spec)
+
+
+def _program_and_image(spec: "JobSpec") -> Iterator[SpecProblem]:
+    image = parse_image(spec.image)
+    stock = isinstance(image, StockImage) or (isinstance(image, EcrImage) and image.account == STOCK_ACCOUNT)
+    if not stock or not is_program(spec.entry_point):
+        return
+    own = 'an image of your own that holds container_assets/entrypoint, such as image = "asset:julia"'
+    script = spec.entry_point.endswith((".jl", ".sh"))
+    yield SpecProblem(
+        problem=f'this is a file\'s path, while the image "{spec.image}" of Braket imports the entry point by its '
+        "module name",
+        remedy=f"Use {own}" if script else f'Write "{module_named_by(spec.entry_point)}", or use {own}',
+        key="entry_point",
+        value=spec.entry_point,
+    )
 
 
 def _simulator_and_instance(spec: "JobSpec") -> Iterator[SpecProblem]:

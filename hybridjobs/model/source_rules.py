@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from hybridjobs.model.entry_points import is_program
 from hybridjobs.model.errors import SpecProblem, closest
 from hybridjobs.model.images import StockImage, parse_image
 from hybridjobs.model.job_spec import JobSpec
@@ -46,7 +47,8 @@ def broken_source_rules(spec: JobSpec, source_folder: Path, members: Mapping[str
 
 
 def _entry_point(entry_point: str, package: str, members: Mapping[str, Path]) -> Iterator[SpecProblem]:
-    problem = _entry_point_problem(entry_point, package, members)
+    find = _program_problem if is_program(entry_point) else _entry_point_problem
+    problem = find(entry_point, package, members)
     if problem is not None:
         text, remedy = problem
         yield SpecProblem(problem=text, remedy=remedy, key="entry_point", value=entry_point)
@@ -72,6 +74,27 @@ def _entry_point_problem(entry_point: str, package: str, members: Mapping[str, P
             f"Name one of its modules, or a function as {module}:<function>",
         )
     return None
+
+
+def _program_problem(path: str, package: str, members: Mapping[str, Path]) -> tuple[str, str] | None:
+    if not path.startswith(f"{package}/"):
+        written = f"{package}/{path}" if f"{package}/{path}" in members else f"{package}/<file>"
+        return f"the archive's top folder is {package}, so the file's path begins with {package}/", f'Write "{written}"'
+    if path not in members:
+        match = closest(path, [name for name in members if not name.endswith(".py")])
+        return (
+            "there is no such file in the source folder",
+            f'Did you mean "{match}"?' if match else "Put it there, or name a module with dots",
+        )
+    if path.endswith((".jl", ".sh")):
+        return None
+    with members[path].open("rb") as file:
+        if file.read(4).startswith((b"\x7fELF", b"#!")):
+            return None
+    return (
+        "this file is neither a program for Linux nor begins with a #! line, so nothing can start it",
+        "Build it for x86-64 Linux, or write #!/bin/sh or another interpreter into its first line",
+    )
 
 
 def _function_problem(module: str, function: str, file: Path) -> tuple[str, str] | None:

@@ -6,7 +6,7 @@ from aws_cdk import Aws, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from hybridjobs.model.images import EcrImage, parse_image
+from hybridjobs.model.images import STOCK_ACCOUNT, EcrImage, parse_image
 from hybridjobs.model.job_spec import JobSpec
 from stacks.constructs.job_bucket import INPUTS_PREFIX, JOBS_PREFIX, SOURCES_PREFIX
 from stacks.constructs.permissions import Permission, allow, deny_quantum_hardware
@@ -14,7 +14,6 @@ from stacks.constructs.private_repository import PULL_ACTIONS
 from stacks.names import job_role_name, repository_name
 
 # Amazon's account of the stock Braket images, the same in every region, and its repositories.
-STOCK_IMAGE_ACCOUNT = "292282985366"
 STOCK_IMAGE_REPOSITORIES = (
     "amazon-braket-base-jobs",
     "amazon-braket-cudaq-jobs",
@@ -108,7 +107,7 @@ class JobRole(Construct):
 def _image_repositories(stack: Stack, stage_name: str, specs: Sequence[JobSpec]) -> list[str]:
     own = stack.format_arn(service="ecr", resource="repository", resource_name=repository_name(stage_name))
     stock = [
-        stack.format_arn(service="ecr", account=STOCK_IMAGE_ACCOUNT, resource="repository", resource_name=name)
+        stack.format_arn(service="ecr", account=STOCK_ACCOUNT, resource="repository", resource_name=name)
         for name in STOCK_IMAGE_REPOSITORIES
     ]
     images = [parse_image(spec.image) for spec in specs]

@@ -16,6 +16,8 @@ from hybridjobs.local.braket.life_cycle import Job
 from hybridjobs.local.braket.locations import location_of
 from hybridjobs.local.braket.settings import EndpointSettings
 from hybridjobs.local.braket.tags import tag_violations
+from hybridjobs.model.entry_points import is_program
+from hybridjobs.model.images import STOCK_ACCOUNT
 from hybridjobs.model.instances import INSTANCE_TYPES, RETIRED
 
 FORBIDDEN_CHECKPOINT_FOLDERS = ("/opt/ml", "/opt/braket", "/tmp", "/usr/local/nvidia")  # noqa: S108
@@ -138,16 +140,24 @@ def _script(request: Mapping[str, Any], _context: RuleContext) -> Iterator[str]:
             script.get("compressionType"),
             f"'{uri}' is an archive, which is unpacked only with compressionType GZIP",
         )
-    if "/" in entry_point or entry_point.endswith(".py"):
+    if is_program(entry_point) and _has_own_image(request) and not entry_point.endswith((".py", "/")):
+        # Its own program starts it, whatever it is; the service passes the text on.
+        return
+    if is_program(entry_point) or entry_point.endswith(".py"):
         module = entry_point.removesuffix(".py").strip("/").replace("/", ".")
         yield violation(
             f"{place}.entryPoint",
             entry_point,
-            "The entry point is a module path (package.module or package.module:function), no file name; "
-            f"write {module}",
+            "The entry point is a module path (package.module or package.module:function), no file name, unless the "
+            f"job has a container image of its own that starts it; write {module}",
         )
     elif not _ENTRY_POINT.fullmatch(entry_point):
         yield violation(f"{place}.entryPoint", entry_point, "Write package.module or package.module:function")
+
+
+def _has_own_image(request: Mapping[str, Any]) -> bool:
+    found = _IMAGE.fullmatch(request["algorithmSpecification"].get("containerImage", {}).get("uri", ""))
+    return found is not None and found["account"] != STOCK_ACCOUNT
 
 
 def _image(request: Mapping[str, Any], context: RuleContext) -> Iterator[str]:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hybridjobs.local.runners.choice import DOCKER, VARIABLE
+from hybridjobs.model.images import STOCK_ACCOUNT
 
-STOCK_ACCOUNT = "292282985366"
 _IMAGES_PYTHON = "312"
 # Full tags as AWS names them, by repository.
 _TAGS = {

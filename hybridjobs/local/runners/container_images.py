@@ -11,8 +11,8 @@ from docker.errors import APIError, ImageNotFound
 
 from hybridjobs.local.runners.base import JobRun
 from hybridjobs.local.runners.failures import ClientFaultError
+from hybridjobs.model.images import STOCK_ACCOUNT
 
-_STOCK_ACCOUNT = "292282985366"
 _DEFAULT_REPOSITORY = "amazon-braket-base-jobs"
 _URI = re.compile(
     r"(?P<host>(?P<account>\d+)\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com)/(?P<repository>[^:@]+)(?P<reference>[:@].+)"
@@ -34,7 +34,7 @@ def wanted_image(run: JobRun) -> WantedImage:
     speak plain HTTP to it) takes the place of the ECR host name.
     """
     region, account = run.job_arn.split(":")[3:5]
-    default = f"{_STOCK_ACCOUNT}.dkr.ecr.{region}.amazonaws.com/{_DEFAULT_REPOSITORY}:latest"
+    default = f"{STOCK_ACCOUNT}.dkr.ecr.{region}.amazonaws.com/{_DEFAULT_REPOSITORY}:latest"
     uri: str = run.request["algorithmSpecification"].get("containerImage", {}).get("uri", default)
     parts = _URI.fullmatch(uri)
     if parts is None or parts["account"] != account:

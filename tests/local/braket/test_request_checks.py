@@ -167,6 +167,20 @@ def test_what_the_service_documents_is_accepted(generous: Cloud, path: str, valu
     generous.create(changed(path, value))
 
 
+@pytest.mark.parametrize(
+    ("entry_point", "accepted"),
+    [("julia_source/main.jl", True), ("cpp_source/solve", True), ("run.sh", True), ("cpp_source/solve.py", False)],
+)
+def test_an_image_of_ones_own_may_start_programs(generous: Cloud, entry_point: str, accepted: bool) -> None:
+    image = "111122223333.dkr.ecr.us-east-1.amazonaws.com/amazon-braket-own:1"
+    request = changed(f"{SCRIPT}.entryPoint", entry_point, changed(IMAGE, image))
+    if accepted:
+        generous.create(request)
+    else:
+        with pytest.raises(ClientError, match=r"write cpp_source\.solve"):
+            generous.create(request)
+
+
 def test_two_channels_of_one_name_are_refused(generous: Cloud) -> None:
     channel = VALID_REQUEST["inputDataConfig"][0]
     with pytest.raises(ClientError, match=r"inputDataConfig\[1\].channelName"):

@@ -168,6 +168,35 @@ def test_an_entry_point_that_the_archive_holds_is_accepted(write_source: WriteSo
     load_catalogue(write_source("cut_source", job(entry_point=entry_point), files=ENTRY_POINTS))
 
 
+PROGRAMS = {"__init__.py": "", "run.sh": "", "deep/main.jl": "", "solve": "#!/bin/sh\n", "data": "1 2\n"}
+OWN_IMAGE = 'image = "asset:julia"'
+
+
+@pytest.mark.parametrize(
+    ("entry_point", "said"),
+    [
+        ("run.sh", 'Write "cut_source/run.sh"'),
+        ("other/run.sh", "the file's path begins with cut_source/"),
+        ("cut_source/main.jl", 'Did you mean "cut_source/deep/main.jl"?'),
+        ("cut_source/data", "#!/bin/sh"),
+    ],
+)
+def test_a_program_that_the_archive_does_not_hold_or_nothing_can_start_is_refused(
+    write_source: WriteSource, entry_point: str, said: str
+) -> None:
+    job_sources = write_source("cut_source", job(entry_point=entry_point, more=OWN_IMAGE), files=PROGRAMS)
+
+    with pytest.raises(SpecError, match=re.escape(said)) as caught:
+        load_catalogue(job_sources)
+
+    assert caught.value.key == "jobs.cut-18.entry_point"
+
+
+@pytest.mark.parametrize("entry_point", ["cut_source/run.sh", "cut_source/deep/main.jl", "cut_source/solve"])
+def test_a_program_that_the_archive_holds_is_accepted(write_source: WriteSource, entry_point: str) -> None:
+    load_catalogue(write_source("cut_source", job(entry_point=entry_point, more=OWN_IMAGE), files=PROGRAMS))
+
+
 ENTRY_POINTS = {
     "__init__.py": "",
     "cut.py": "import os\n\ndef main():\n    def inner():\n        pass\n\nalias = main\nif os.name:\n"

@@ -81,6 +81,10 @@ def test_hyperparameters_that_only_sound_like_secrets_are_accepted(
         ("cut.py", 'Write "<source folder>.cut"'),
         ("cut_source/cut.py", 'Write "cut_source.cut"'),
         ("./cut_source/cut.py:main", 'Write "cut_source.cut:main"'),
+        ("cut_source/cut", 'Write "cut_source.cut", or use an image of your own'),
+        ("cut_source/cut.jl", "Use an image of your own that holds container_assets/entrypoint"),
+        ("cut_source/../cut.jl", "not the path of a file in the source archive"),
+        ("/cut_source/cut.jl", "not the path of a file in the source archive"),
         ("cut_source/", "this is a folder"),
         ("s3://bucket/scripts/", "this is a folder or an address"),
         ("cut-source.cut", "not the dotted name"),
@@ -96,6 +100,25 @@ def test_an_entry_point_is_a_module_and_the_error_says_how_to_write_it(
         make_spec(entry_point=entry_point)
 
     assert caught.value.key == "jobs.cut-18.entry_point"
+
+
+@pytest.mark.parametrize("entry_point", ["cut_source/cut.jl", "cut_source/run.sh", "cut_source/bin/cut-1.2"])
+@pytest.mark.parametrize(
+    ("image", "starts_programs"),
+    [
+        ("asset:julia", True),
+        ("000000000000.dkr.ecr.us-east-1.amazonaws.com/amazon-braket-own:1", True),
+        ("292282985366.dkr.ecr.us-east-1.amazonaws.com/amazon-braket-base-jobs:1.0-cpu-py312-ubuntu24.04", False),
+    ],
+)
+def test_programs_in_other_languages_are_started_by_images_of_ones_own_only(
+    make_spec: MakeSpec, image: str, starts_programs: bool, entry_point: str
+) -> None:
+    if starts_programs:
+        assert make_spec(image=image, entry_point=entry_point).entry_point == entry_point
+    else:
+        with pytest.raises(SpecError, match="imports the entry point by its module name"):
+            make_spec(image=image, entry_point=entry_point)
 
 
 def test_the_payload_of_a_lambda_that_calls_create_job_itself_is_answered_key_by_key(make_spec: MakeSpec) -> None:

@@ -1,1 +1,0 @@
-"""Max-Cut QAOA in Julia in the image asset:julia, as an Amazon Braket hybrid job."""
