@@ -1,4 +1,4 @@
-"""The entry point of a job: a Python module or function, or, in an image of one's own, a program in another language."""
+"""The entry point of a job: a Python module or function, or in an image of one's own any program."""
 
 import re
 from typing import Final

@@ -42,9 +42,10 @@ class JobSpec(Declaration):
     """One hybrid job, free of everything that CreateJob would refuse and of what would be paid for in vain.
 
     `name` is the name of the job's table. `entry_point` is `package.module` (run as `__main__`) or
-    `package.module:function`, or the path of a program where the image is the user's own. `device` is a device ARN or `local:<provider>/<simulator>`. `image` is read by
-    images.parse_image. `hyperparameters` hold strings, as Braket passes them. `inputs` maps a channel to a file or
-    folder below the source folder. Jobs of the same `benchmark` are compared with the one that is its `baseline`.
+    `package.module:function`, or the path of a program where the image is the user's own. `device` is a device ARN or
+    `local:<provider>/<simulator>`. `image` is read by images.parse_image. `hyperparameters` hold strings, as Braket
+    passes them. `inputs` maps a channel to a file or folder below the source folder. Jobs of the same `benchmark` are
+    compared with the one that is its `baseline`.
 
     Limits: the CreateJob operation of the Braket API.
     """
