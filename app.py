@@ -13,6 +13,7 @@ from hybridjobs.model.spending import check_spending
 from hybridjobs.model.stage import load_stage, selected_jobs
 from stacks.jobs import JobsStack
 from stacks.registry import RegistryStack
+from stacks.rules.plugin import ProjectRules
 from stacks.storage import StorageStack
 
 ROOT = Path(__file__).resolve().parent
@@ -36,7 +37,7 @@ def build(app: App, project: Path = ROOT) -> None:
     launched = JobsStack(app, "Jobs", stage=stage, jobs=jobs, project=project, env=env)
     launched.add_stack_dependency(registry)
     launched.add_stack_dependency(storage)
-    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app), ProjectRules())
 
 
 def main() -> None:

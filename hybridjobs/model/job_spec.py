@@ -1,7 +1,7 @@
 """A hybrid job as its `jobs.toml` declares it, valid for CreateJob, and the document that its launcher receives."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -9,6 +9,9 @@ from hybridjobs.model import job_fields, job_rules
 from hybridjobs.model.inputs import InputFile
 from hybridjobs.model.instances import InstanceType, instance_type
 from hybridjobs.model.validation import Declaration, refuse_several
+
+# The custom resource that carries a launch document into a stack.
+LAUNCH_RESOURCE_TYPE: Final = "Custom::BraketHybridJob"
 
 
 class Instance(Declaration):

@@ -12,12 +12,11 @@ from hybridjobs.model.canonical import canonical_json, spec_hash
 from hybridjobs.model.catalogue import CatalogueEntry
 from hybridjobs.model.images import AssetImage, parse_image
 from hybridjobs.model.inputs import input_files
-from hybridjobs.model.job_spec import launch_document
+from hybridjobs.model.job_spec import LAUNCH_RESOURCE_TYPE, launch_document
 from hybridjobs.model.prices import price_of
 from hybridjobs.model.source_archive import build_source_archive
 from stacks.constructs.job_image import JobImage
 
-RESOURCE_TYPE = "Custom::BraketHybridJob"
 # The shape of the properties; Delete and rollback of older stacks bring older ones.
 SPEC_VERSION = "1"
 # A launch takes seconds; CloudFormation's own default would hold a stuck deploy for an hour.
@@ -67,7 +66,7 @@ class HybridJob(Construct):
         self.resource = CustomResource(
             self,
             "Launch",
-            resource_type=RESOURCE_TYPE,
+            resource_type=LAUNCH_RESOURCE_TYPE,
             service_token=service_token,
             service_timeout=SERVICE_TIMEOUT,
             properties=properties,
