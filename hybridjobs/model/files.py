@@ -16,12 +16,12 @@ def folder_files(folder: Path, *, skip: Skip, within: Path | None = None) -> lis
     as what it points to. The list is sorted by the UTF-8 bytes of the paths.
 
     Raises SpecError for a link that is broken, circular, points to something skipped or out of `within` (by default
-    `folder`), and for what is neither file nor folder.
+    `folder`), for what is neither file nor folder, and for a name that is not UTF-8.
     """
     root = folder.resolve()
     boundary = (within or folder).resolve()
     found = list(_walk(root, (), skip=skip, root=root, boundary=boundary, open_folders=(root,)))
-    return sorted(found, key=lambda pair: pair[0].encode("utf-8", "surrogateescape"))
+    return sorted(found, key=lambda pair: pair[0].encode())
 
 
 def _walk(
@@ -31,6 +31,7 @@ def _walk(
         child_parts = (*parts, child.name)
         if skip(child_parts):
             continue
+        _refuse_other_encodings(child)
         target = _target(child, skip=skip, root=root, boundary=boundary) if child.is_symlink() else child
         mode = target.stat().st_mode
         if stat.S_ISREG(mode):
@@ -45,6 +46,19 @@ def _walk(
             )
         else:
             raise SpecError("this is neither a file nor a folder", file=str(child), remedy="Remove it")
+
+
+def _refuse_other_encodings(child: Path) -> None:
+    # Templates, S3 keys and archives hold names in UTF-8; the file system takes any bytes.
+    try:
+        child.name.encode()
+    except UnicodeEncodeError as error:
+        name = child.name.encode("utf-8", "surrogateescape")
+        raise SpecError(
+            f"the name {name!a} in it is not UTF-8",
+            file=str(child.parent),
+            remedy="Rename the file or folder",
+        ) from error
 
 
 def _target(link: Path, *, skip: Skip, root: Path, boundary: Path) -> Path:

@@ -18,6 +18,8 @@ LONGEST_JOB_NAME: Final = 39
 LONGEST_RUNTIME_SECONDS: Final = 432_000
 MOST_HYPERPARAMETERS: Final = 100
 MOST_INPUT_CHANNELS: Final = 20
+# The Braket API names no limit; EBS, which the volume is on, does.
+LARGEST_VOLUME_GB: Final = 16_384
 
 DATA_PARALLEL_HYPERPARAMETERS: Final = ("sagemaker_distributed_dataparallel_enabled", "sagemaker_instance_type")
 
@@ -85,6 +87,15 @@ def _at_least_one(number: int) -> int:
     if number < 1:
         raise refuse("this must be 1 or more", "Write 1 or more")
     return number
+
+
+def _volume(gigabytes: int) -> int:
+    if not 1 <= gigabytes <= LARGEST_VOLUME_GB:
+        raise refuse(
+            f"a volume has 1 to {LARGEST_VOLUME_GB} gigabytes",
+            "Write what the image, the inputs and the results need together; 30 is the default",
+        )
+    return gigabytes
 
 
 def _runtime(seconds: int) -> int:
@@ -202,6 +213,7 @@ Device = Annotated[str, AfterValidator(_device)]
 ImageReference = Annotated[str, AfterValidator(_image)]
 InstanceTypeName = Annotated[str, AfterValidator(_instance_type)]
 AtLeastOne = Annotated[int, AfterValidator(_at_least_one)]
+VolumeSize = Annotated[int, AfterValidator(_volume)]
 RuntimeSeconds = Annotated[int, AfterValidator(_runtime)]
 HyperparameterName = Annotated[str, AfterValidator(_hyperparameter_name)]
 HyperparameterValue = Annotated[str, BeforeValidator(_hyperparameter_text), AfterValidator(_hyperparameter_value)]

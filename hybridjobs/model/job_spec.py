@@ -26,7 +26,7 @@ class Instance(Declaration):
 
     type: job_fields.InstanceTypeName
     count: job_fields.AtLeastOne = 1
-    volume_gb: job_fields.AtLeastOne = 30
+    volume_gb: job_fields.VolumeSize = 30
 
 
 class Limits(Declaration):

@@ -71,7 +71,7 @@ def source_files(source_folder: Path, libraries: Sequence[Path] = ()) -> Mapping
         names.add(name)
         for path, location in folder_files(folder, skip=_left_out):
             members[f"{name}/{path}"] = location
-    return {path: members[path] for path in sorted(members, key=lambda path: path.encode("utf-8", "surrogateescape"))}
+    return {path: members[path] for path in sorted(members, key=lambda path: path.encode())}
 
 
 def _left_out(parts: tuple[str, ...]) -> bool:

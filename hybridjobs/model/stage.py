@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, PlainValidator
 
 from hybridjobs.model.catalogue import CatalogueEntry, revised_entry
 from hybridjobs.model.errors import SpecError, SpecProblem, suggestion
@@ -19,6 +19,12 @@ from hybridjobs.model.validation import Declaration, read_toml, refuse, toml_key
 LONGEST_STAGE_NAME: Final = 12
 
 _STAGE_NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+# A hundred years; beyond it somebody has mistyped, or means to keep records for ever.
+LONGEST_RETENTION_DAYS: Final = 36_500
+
+_POLICY: Final = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]+", re.ASCII)
+_KEY: Final = re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[\w-]+", re.ASCII)
+_TOPIC: Final = re.compile(r"arn:aws[a-z-]*:sns:(?P<region>[a-z0-9-]+):\d{12}:[\w.-]+", re.ASCII)
 _PRINCIPAL: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(root|role/[\w+=,.@/-]+)", re.ASCII)
 
 
@@ -70,6 +76,44 @@ def _principal(arn: str) -> str:
     return arn
 
 
+def _retention(days: int) -> int:
+    if not 1 <= days <= LONGEST_RETENTION_DAYS:
+        raise refuse(
+            f"records are kept for 1 to {LONGEST_RETENTION_DAYS} days",
+            "Write the number of days, or leave the key out to keep records for ever",
+        )
+    return days
+
+
+def _boundary(arn: str) -> str:
+    if not _POLICY.fullmatch(arn):
+        raise refuse(
+            "this is not the ARN of a managed policy",
+            'Write "arn:aws:iam::111122223333:policy/<name>", with the account of the stage',
+        )
+    return arn
+
+
+def _encryption_key(arn: str) -> str:
+    if not _KEY.fullmatch(arn):
+        raise refuse(
+            "this is not the ARN of a KMS key; an alias can point to another key tomorrow",
+            'Write "arn:aws:kms:<region>:111122223333:key/<key id>"',
+        )
+    return arn
+
+
+def _topic(topic: object) -> str | bool:
+    if isinstance(topic, bool):
+        return topic
+    if not isinstance(topic, str) or not _TOPIC.fullmatch(topic):
+        raise refuse(
+            "this is neither the ARN of an SNS topic nor true for a new one",
+            'Write "arn:aws:sns:<region>:111122223333:<name>", or true',
+        )
+    return topic
+
+
 class StageSettings(Declaration):
     """One deployment of the project.
 
@@ -79,6 +123,13 @@ class StageSettings(Declaration):
     case of all launched jobs together; a job of unknown price is refused unless `allow_unknown_price`.
     `pull_principals` are the ARNs of further accounts and roles that may pull the images. `retain_records_days` is how
     long records of finished jobs are kept, None for ever. `overrides` holds tables that are merged into those of jobs.
+
+    `managed_job_policy` gives the job role Amazon's managed execution policy instead of the project's own statements.
+    `permissions_boundary` is the ARN of a policy that bounds every role. `quantum_hardware` lets jobs use the quantum
+    processors that they name, which is denied otherwise. `service_linked_role` makes the role that Braket needs once
+    an account; an account that has one refuses a second. `encryption_key` is the ARN of a KMS key for job bucket,
+    ledger and images in place of AWS's own keys. `alarm_topic` is the ARN of an SNS topic for alarms, or true for a new
+    one.
     """
 
     missing: ClassVar[Mapping[str, str]] = {
@@ -97,7 +148,13 @@ class StageSettings(Declaration):
     max_spend_usd: Annotated[float, AfterValidator(_amount)]
     allow_unknown_price: bool = False
     pull_principals: Annotated[tuple[Annotated[str, AfterValidator(_principal)], ...], Field(strict=False)] = ()
-    retain_records_days: AtLeastOne | None = None
+    retain_records_days: Annotated[int, AfterValidator(_retention)] | None = None
+    managed_job_policy: bool = False
+    permissions_boundary: Annotated[str, AfterValidator(_boundary)] | None = None
+    quantum_hardware: bool = False
+    service_linked_role: bool = False
+    encryption_key: Annotated[str, AfterValidator(_encryption_key)] | None = None
+    alarm_topic: Annotated[str | bool, PlainValidator(_topic)] = False
     overrides: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
     @property
@@ -134,21 +191,18 @@ def selected_jobs(stage: StageSettings, catalogue: Mapping[str, CatalogueEntry])
     jobs that cannot run in the stage's region, and benchmarks with two baselines.
     """
     problems = list(_unknown_names(stage, catalogue))
-    selected: list[CatalogueEntry] = []
-    for name in stage.launch:
-        entry = catalogue.get(name)
-        if entry is None:
+    revised = dict(catalogue)
+    # Also those of jobs that are not launched: they are launched one day, and a mistake must show before.
+    for name, changes in stage.overrides.items():
+        if name not in catalogue:
             continue
-        changes = stage.overrides.get(name)
         try:
-            selected.append(
-                entry
-                if changes is None
-                else revised_entry(entry, changes, file=stage.file, prefix=toml_key("overrides", name))
-            )
+            revised[name] = revised_entry(catalogue[name], changes, file=stage.file, prefix=toml_key("overrides", name))
         except SpecError as error:
             problems.extend(error.problems)
+    selected = [revised[name] for name in stage.launch if name in revised]
     problems.extend(_outside_region(stage, selected))
+    problems.extend(_elsewhere(stage))
     problems.extend(_two_baselines(stage, selected))
     if problems:
         raise SpecError.of(problems)
@@ -189,6 +243,20 @@ def _outside_region(stage: StageSettings, selected: Sequence[CatalogueEntry]) ->
                 file=stage.file,
                 key="region",
                 value=stage.region,
+            )
+
+
+def _elsewhere(stage: StageSettings) -> Iterator[SpecProblem]:
+    topic = stage.alarm_topic if isinstance(stage.alarm_topic, str) else None
+    for key, pattern, arn in (("encryption_key", _KEY, stage.encryption_key), ("alarm_topic", _TOPIC, topic)):
+        match = pattern.fullmatch(arn) if arn else None
+        if match and stage.region and match["region"] != stage.region:
+            yield SpecProblem(
+                problem=f"this is in {match['region']}, and the stage in {stage.region}",
+                remedy="Name one in the stage's own region",
+                file=stage.file,
+                key=key,
+                value=arn,
             )
 
 

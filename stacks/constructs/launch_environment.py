@@ -90,7 +90,7 @@ class LaunchEnvironment:
 
     def collect_results(self) -> tuple[Permission, ...]:
         """Read what a job left behind and write its record and its benchmark's summary."""
-        log_streams = self.stack.format_arn(service="logs", resource=f"log-group:{JOB_LOG_GROUP}:*")
+        log_group = self.stack.format_arn(service="logs", resource=f"log-group:{JOB_LOG_GROUP}")
         return (
             Permission(
                 sid="ReadResults",
@@ -108,7 +108,8 @@ class LaunchEnvironment:
             Permission(
                 sid="ReadJobLogs",
                 actions=["logs:DescribeLogStreams", "logs:GetLogEvents"],
-                resources=[log_streams],
+                # Streams are listed in the group, and read one by one.
+                resources=[log_group, f"{log_group}:*"],
                 wildcard_reason="Braket names a log stream by the job's id, which exists only once a job is launched.",
             ),
         )

@@ -75,6 +75,7 @@ class Account:
 
     def decide(self, requests: Iterable[Request]) -> list[str]:
         """What IAM decides about each request: Allowed, ExplicitlyDenied or ImplicitlyDenied."""
+        requests = list(requests)
         simulations = [self._simulation(request) for request in requests]
         answer = subprocess.run(
             ["node", str(Path(__file__).with_name("simulate.mjs"))],

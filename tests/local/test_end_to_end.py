@@ -1,7 +1,14 @@
-"""Deploy, redeploy, change, fail, destroy: with the real CDK CLI, the real Lambdas and jobs that really run."""
+"""Deploy, compare, redeploy, change, fail, destroy: with the real CDK CLI, the real Lambdas and jobs that really run.
 
+IAM is enforced: every function and job acts with its own role, and nothing but what the role's policies allow goes
+through.
+"""
+
+import json
+import shutil
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +16,11 @@ import pytest
 from hybridjobs.deployment import Deployment, Launch
 from hybridjobs.local.cdk_cli import CdkCliError
 from hybridjobs.local.cloud import LocalCloud
-from tests.local.small_project import SmallProject
+from hybridjobs.local.environment import ACCOUNT, REGION
+from tests.infra.policies import Account, Request
+from tests.local.recorded_calls import Call, deployed_account, granted, recorded_calls
+from tests.local.small_project import ROOT, SmallProject
+from tests.local.tiny_cloud import invoke
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(600)]
 
@@ -40,6 +51,16 @@ class World:
             assert time.monotonic() < deadline, f"{launch} did not become {states}"
             time.sleep(0.3)
 
+    def function(self, logical_id: str) -> str:
+        """Name of the function of the Jobs stack whose logical id begins with `logical_id`."""
+        resources = self.cloud.client("cloudformation").describe_stack_resources(StackName="HybridJobs-local-Jobs")
+        [name] = [
+            each["PhysicalResourceId"]
+            for each in resources["StackResources"]
+            if each["ResourceType"] == "AWS::Lambda::Function" and each["LogicalResourceId"].startswith(logical_id)
+        ]
+        return str(name)
+
     def record(self, job_name: str) -> dict[str, Any]:
         [record] = [each for each in self.deployment.records() if each["job_name"] == job_name]
         return record
@@ -48,7 +69,8 @@ class World:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     project = SmallProject(tmp_path_factory.mktemp("project"))
-    with LocalCloud(project.root).session() as cloud:
+    daemon = Path(__file__).with_name("enforcing_daemon.py")
+    with LocalCloud(project.root, daemon=(str(daemon),)).session() as cloud:
         project.declare(quick="save", broken="raise")
         cloud.deploy("local")
         yield World(cloud, project)
@@ -84,6 +106,23 @@ def test_the_contract_names_what_was_deployed(world: World) -> None:
     assert world.cloud.client("iam").get_role(RoleName=role)["Role"]["Path"] == "/service-role/"
 
 
+def test_another_team_s_stack_reads_the_contract_and_holds_nothing_back(world: World, tmp_path: Path) -> None:
+    launch = world.wait("quick", "COMPLETED")
+    consumer = shutil.copytree(ROOT / "docs" / "examples" / "consumer", tmp_path / "consumer")
+    settings = json.loads((consumer / "cdk.json").read_text())
+    (consumer / "cdk.json").write_text(json.dumps(settings | {"context": {"job": "quick"}}))
+    world.cloud.deploy("local", app=consumer)
+
+    [stack] = world.cloud.client("cloudformation").describe_stacks(StackName="HybridJobs-local-Consumer")["Stacks"]
+    [reader] = [output["OutputValue"] for output in stack["Outputs"]]
+    assert invoke(world.cloud, reader) == world.record(launch.job_name)
+    # It stays deployed: the tests below change and destroy the stacks that it reads from.
+
+
+def test_the_deployed_stacks_are_what_the_app_says(world: World) -> None:
+    assert "Number of stacks with differences: 0" in world.cloud.diff("local")
+
+
 def test_deploying_again_launches_nothing_and_a_changed_hyperparameter_launches_one_job(world: World) -> None:
     world.wait("quick", "COMPLETED")
     world.wait("broken", "FAILED")
@@ -116,6 +155,9 @@ def test_destroying_the_stacks_cancels_the_job_that_runs(world: World) -> None:
     world.cloud.deploy("local")
     launch = world.wait("sleeper", "STARTED")
     assert world.braket_jobs()[launch.job_name] in {"QUEUED", "RUNNING"}
+    swept = invoke(world.cloud, world.function("CollectorSweepFunction"), {"sweep": True})
+    assert "errorType" not in (swept or {})
+    assert world.braket_jobs()[launch.job_name] in {"QUEUED", "RUNNING"}
 
     world.cloud.destroy("local")
 
@@ -124,4 +166,75 @@ def test_destroying_the_stacks_cancels_the_job_that_runs(world: World) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.2)
     stacks = world.cloud.client("cloudformation").describe_stacks()["Stacks"]
-    assert {stack["StackName"] for stack in stacks} <= {"CDKToolkit"}
+    assert {stack["StackName"] for stack in stacks} == {"CDKToolkit", "HybridJobs-local-Consumer"}
+
+
+@pytest.fixture(scope="module")
+def account(world: World) -> Account:
+    return deployed_account(world.project.root / ".hybridjobs" / "cdk.out" / "local", "local", ACCOUNT, REGION)
+
+
+@pytest.fixture(scope="module")
+def calls(world: World, account: Account) -> list[Call]:
+    return list(dict.fromkeys(recorded_calls(world.project.root / "calls.jsonl", account)))
+
+
+def test_every_call_was_allowed_by_the_policies_of_its_role(calls: list[Call], account: Account) -> None:
+    assert {call.role for call in calls} == {name for name in account.roles if "S3AutoDelete" not in name}
+    assert not [call for call in calls if call.decision not in {"Allowed", "NotDecided", "NoPolicies"}]
+    # The emulator's IAM doesn't know Braket, so these are decided here.
+    left = [call for call in calls if call.decision == "NotDecided"]
+    decisions = account.decide(
+        Request(
+            account.roles[call.role],
+            call.action,
+            call.resource,
+            {"iam:PassedToService": "braket.amazonaws.com"} if call.action == "iam:PassRole" else {},
+            ACCOUNT,
+        )
+        for call in left
+    )
+    assert [call for call, decision in zip(left, decisions, strict=True) if decision != "Allowed"] == []
+    assert {"braket:CreateJob", "iam:PassRole"} <= {call.action for call in left}
+
+
+# The dispatcher runs in all three functions, whichever is called first; the collector's code runs in two.
+_LAUNCHER, _COLLECTOR, _SWEEP = "LauncherRole", "CollectorRole", "CollectorSweepRole"
+_SHARED = {
+    ("braket:", "dynamodb:", "iam:PassRole"): {_LAUNCHER, _COLLECTOR, _SWEEP},
+    ("s3:", "logs:"): {_COLLECTOR, _SWEEP},
+}
+# What no call of this run needs, and why a role has it nevertheless: AWS itself acts with the role, ...
+_AWS_ITSELF = {
+    "cloudwatch:PutMetricData": "Braket sends the metrics that a job logs; here a job has none",
+    "ecr:BatchCheckLayerAvailability": "Braket pulls the job's image; here a job is a process",
+    "ecr:BatchGetImage": "Braket pulls the job's image; here a job is a process",
+    "ecr:GetAuthorizationToken": "Braket pulls the job's image; here a job is a process",
+    "ecr:GetDownloadUrlForLayer": "Braket pulls the job's image; here a job is a process",
+    "lambda:GetFunction": "the provider framework asks for the launcher's state while that is not active yet",
+    "logs:CreateLogStream": "Lambda writes a function's log with the function's role; the emulator writes none",
+    "logs:DescribeLogStreams": "Braket looks for the stream that it appends a job's log to",
+    "logs:PutLogEvents": "Lambda writes a function's log with the function's role; the emulator writes none",
+    "s3:ListBucket": "nothing is listed: without it S3 answers 403 for an object that is not there, not 404",
+    "sqs:SendMessage": "Lambda sends events that failed to the dead letters with the function's role",
+}
+# ... or the code that calls it is not reached here: action -> the method of boto3, and when it is reached.
+_NOT_REACHED = {
+    "cloudformation:DescribeStackResource": ("describe_stack_resource", "a launch whose resource may be gone"),
+    "ecr:DescribeImages": ("describe_images", "an image asset, which takes a container engine to build"),
+}
+
+
+def test_no_role_may_do_what_nothing_ever_does(calls: list[Call], account: Account) -> None:
+    made = {(call.role[:-8], call.action) for call in calls}
+    made |= {
+        (role, action)
+        for prefixes, roles in _SHARED.items()
+        for caller, action in made
+        if caller in roles and action.startswith(prefixes)
+        for role in roles
+    }
+    unseen = {(name[:-8], action) for name, action in granted(account)} - made
+    assert {action for _, action in unseen} == _AWS_ITSELF.keys() | _NOT_REACHED.keys()
+    code = "".join(file.read_text() for file in (ROOT / "lambdas" / "aws").glob("*.py"))
+    assert all(f".{method}(" in code for method, _ in _NOT_REACHED.values())

@@ -116,8 +116,17 @@ def test_run_time(make_spec: MakeSpec, seconds: int, accepted: bool) -> None:
     check(make_spec, accepted, limits={"max_runtime_seconds": seconds})
 
 
-@pytest.mark.parametrize("key", ["count", "volume_gb"])
-@pytest.mark.parametrize(("number", "accepted"), [(0, False), (1, True)])
+@pytest.mark.parametrize(
+    ("key", "number", "accepted"),
+    [
+        ("count", 0, False),
+        ("count", 1, True),
+        ("volume_gb", 0, False),
+        ("volume_gb", 1, True),
+        ("volume_gb", 16_384, True),
+        ("volume_gb", 16_385, False),
+    ],
+)
 def test_instances_and_volume(make_spec: MakeSpec, key: str, number: int, accepted: bool) -> None:
     check(make_spec, accepted, instance={"type": "ml.m5.2xlarge", key: number})
 

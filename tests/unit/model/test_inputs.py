@@ -1,4 +1,5 @@
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,16 @@ def test_channels_without_files_are_refused(source: Path, path: str, said: str) 
         input_files(source, {"graph": path})
 
     assert (caught.value.key, caught.value.value) == ("inputs.graph", path)
+
+
+def test_a_name_in_another_encoding_is_refused(source: Path) -> None:
+    (source / "inputs" / "graphs" / os.fsdecode(b"gr\xe4ph.adjlist")).touch()
+
+    with pytest.raises(SpecError, match=r"the name b'gr\\xe4ph.adjlist' in it is not UTF-8\. Rename") as caught:
+        input_files(source, {"graphs": "inputs/graphs"})
+
+    assert caught.value.key == "inputs.graphs"
+    str(caught.value).encode()
 
 
 def test_links_that_leave_the_source_folder_are_refused(source: Path, tmp_path: Path) -> None:

@@ -68,6 +68,8 @@ def test_defaults(write_stage: WriteStage) -> None:
     assert (stage.run, stage.account, stage.region, stage.max_concurrent_jobs) == (1, None, None, 3)
     assert (stage.allow_unknown_price, stage.pull_principals, stage.retain_records_days) == (False, (), None)
     assert stage.max_spend_usd == 5.0
+    assert (stage.managed_job_policy, stage.quantum_hardware, stage.service_linked_role) == (False, False, False)
+    assert (stage.permissions_boundary, stage.encryption_key, stage.alarm_topic) == (None, None, False)
 
 
 def test_an_unknown_stage_is_answered_with_the_closest_one() -> None:
@@ -87,7 +89,14 @@ def test_an_unknown_stage_is_answered_with_the_closest_one() -> None:
         ('pull_principals = ["arn:aws:iam::111122223333:role/*"]', "pull_principals.0", "a wildcard"),
         ('pull_principals = ["111122223333"]', "pull_principals.0", "not the ARN"),
         ("max_concurrent_jobs = 0", "max_concurrent_jobs", "1 or more"),
-        ("retain_records_days = 0", "retain_records_days", "1 or more"),
+        ("retain_records_days = 0", "retain_records_days", "1 to 36500 days"),
+        ("retain_records_days = 36501", "retain_records_days", "1 to 36500 days"),
+        ("managed_job_policy = 1", "managed_job_policy", "true or false"),
+        ('quantum_hardware = "yes"', "quantum_hardware", "true or false"),
+        ('permissions_boundary = "Boundary"', "permissions_boundary", "arn:aws:iam::111122223333:policy/<name>"),
+        ('encryption_key = "alias/jobs"', "encryption_key", "arn:aws:kms:<region>:111122223333:key/<key id>"),
+        ('alarm_topic = "operators"', "alarm_topic", "or true"),
+        ("alarm_topic = 1", "alarm_topic", "or true"),
         ('name = "other"', "name", "The name of the file is the name of the stage"),
         ("overrides = 3", "overrides", "this must be a table"),
     ],
@@ -132,6 +141,32 @@ def test_selects_the_launched_jobs_in_the_order_of_the_stage(
 
     assert [entry.spec.name for entry in selected] == ["cut-24", "cut-18"]
     assert selected[1] == catalogue["cut-18"]
+
+
+@pytest.mark.parametrize(
+    ("key", "arn"),
+    [
+        ("encryption_key", "arn:aws:kms:us-west-2:111122223333:key/0f1e2d3c-0000-1111-2222-333344445555"),
+        ("alarm_topic", "arn:aws:sns:us-west-2:111122223333:operators"),
+    ],
+)
+def test_what_the_stage_uses_is_in_its_region(
+    write_stage: WriteStage, catalogue: Mapping[str, CatalogueEntry], key: str, arn: str
+) -> None:
+    assert selected_jobs(write_stage(more=f'region = "us-west-2"\n{key} = "{arn}"'), catalogue)
+    with pytest.raises(SpecError, match=f"{key} = .*us-west-2, and the stage in us-east-1"):
+        selected_jobs(write_stage(more=f'region = "us-east-1"\n{key} = "{arn}"'), catalogue)
+
+
+def test_overrides_of_a_job_that_is_not_launched_are_checked_too(
+    write_stage: WriteStage, catalogue: Mapping[str, CatalogueEntry]
+) -> None:
+    stage = write_stage('["cut-24"]', more="[overrides.cut-18]\ninstance.cuont = 2\n")
+
+    with pytest.raises(SpecError, match=re.escape('Did you mean "count"?')) as caught:
+        selected_jobs(stage, catalogue)
+
+    assert caught.value.key == "overrides.cut-18.instance.cuont"
 
 
 def test_overrides_are_merged_key_by_key(write_stage: WriteStage, catalogue: Mapping[str, CatalogueEntry]) -> None:
