@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from aws_cdk import Aws, DefaultStackSynthesizer, Environment, RemovalPolicy, Stack
+from aws_cdk import Aws, DefaultStackSynthesizer, Environment, RemovalPolicy, Stack, Validations
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3_assets as s3_assets
 from aws_cdk import aws_ssm as ssm
@@ -17,12 +17,10 @@ from stacks.constructs.hybrid_job import HybridJob
 from stacks.constructs.job_launcher import JobLauncher
 from stacks.constructs.job_role import JobRole
 from stacks.constructs.launch_environment import LaunchEnvironment
+from stacks.constructs.permissions import bound_roles
 from stacks.constructs.result_collector import ResultCollector
 from stacks.constructs.run_time_function import run_time_code
-from stacks.names import job_bucket_name, repository_name, stack_name
-
-# Inline policies of a role may have 10240 characters, and each file that the launcher may read is named in 135 of them.
-MOST_FILES = 50
+from stacks.names import asset_prefix, job_bucket_name, repository_name, stack_name
 
 
 class JobsStack(Stack):
@@ -44,9 +42,14 @@ class JobsStack(Stack):
             stack_name=stack_name(stage.name, construct_id),
             env=env,
             description=f"Hybrid quantum jobs, stage {stage.name}: launcher, jobs and result collector",
-            synthesizer=DefaultStackSynthesizer(image_assets_repository_name=repository_name(stage.name)),
+            synthesizer=DefaultStackSynthesizer(
+                image_assets_repository_name=repository_name(stage.name),
+                # Files of this stage alone, so that the launcher may read them without each being named.
+                bucket_prefix=asset_prefix(stage.name),
+            ),
         )
-        _refuse_quantum_hardware(jobs)
+        bound_roles(self, stage.permissions_boundary)
+        self._judge_quantum_hardware(stage, jobs)
         published = contract.Contract(self, "Contract", stage_name=stage.name)
         published.publish(contract.VERSION, contract.CONTRACT_VERSION)
 
@@ -54,7 +57,7 @@ class JobsStack(Stack):
         job_role = JobRole(
             self,
             "JobRole",
-            stage_name=stage.name,
+            stage=stage,
             bucket_arn=f"arn:{Aws.PARTITION}:s3:::{bucket}",
             specs=[entry.spec for entry in jobs],
         )
@@ -71,6 +74,8 @@ class JobsStack(Stack):
             ),
             repository=repository_name(stage.name),
             max_concurrent_jobs=stage.max_concurrent_jobs,
+            quantum_hardware=stage.quantum_hardware,
+            encryption_key=stage.encryption_key,
         )
         code = run_time_code(project / "lambdas")
         keep = stage.removal == "retain"
@@ -104,34 +109,32 @@ class JobsStack(Stack):
             published.publish(contract.job_name_value(entry.spec.name), job.job_name)
             assets += job.assets
             previous = job
-        _refuse_more_files_than_a_policy_can_name(stage, assets)
         launcher.allow_reading(assets)
 
+    def _judge_quantum_hardware(self, stage: StageSettings, jobs: Sequence[CatalogueEntry]) -> None:
+        on_hardware = [entry for entry in jobs if ":device/qpu/" in entry.spec.device]
+        if not stage.quantum_hardware:
+            _refuse_quantum_hardware(on_hardware)
+        elif on_hardware:
+            Validations.of(self).add_warning(
+                "hybrid-jobs:quantum-hardware",
+                f"{', '.join(entry.spec.name for entry in on_hardware)}: quantum hardware is billed by task and shot, "
+                "which max_spend_usd does not bound. A Braket spending limit on the device does",
+            )
 
-def _refuse_more_files_than_a_policy_can_name(stage: StageSettings, assets: Sequence[s3_assets.Asset]) -> None:
-    files = len({asset.asset_hash for asset in assets})
-    if files > MOST_FILES:
-        raise SpecError(
-            f"the jobs of this stage bring {files} files, and the launcher's policy has room for {MOST_FILES}",
-            file=stage.file,
-            key="launch",
-            value=list(stage.launch),
-            remedy="Pack the files of an input channel into one archive that the job unpacks, or launch fewer jobs",
-        )
 
-
-def _refuse_quantum_hardware(jobs: Sequence[CatalogueEntry]) -> None:
-    # The roles of this stack are denied hardware, so such a job would start, be billed, and fail at its first task.
+def _refuse_quantum_hardware(on_hardware: Sequence[CatalogueEntry]) -> None:
+    # Without the stage's leave the roles are denied hardware: such a job would be billed until its first task fails.
     problems = [
         SpecProblem(
-            problem="this is quantum hardware, which is billed by shot and denied to the jobs of this project",
-            remedy='Use an embedded simulator, such as "local:pennylane/lightning.qubit", or a managed simulator',
+            problem="this is quantum hardware, which is billed by shot and denied to the jobs of this stage",
+            remedy='Use an embedded simulator, such as "local:pennylane/lightning.qubit", or a managed one, or write '
+            "quantum_hardware = true in the stage",
             file=str(entry.file),
             key=f"jobs.{entry.spec.name}.device",
             value=entry.spec.device,
         )
-        for entry in jobs
-        if ":device/qpu/" in entry.spec.device
+        for entry in on_hardware
     ]
     if problems:
         raise SpecError.of(problems)

@@ -20,6 +20,11 @@ def job_bucket_name(stage_name: str) -> str:
     return f"amazon-braket-hybrid-jobs-{stage_name}-{Aws.ACCOUNT_ID}-{Aws.REGION}"
 
 
+def asset_prefix(stage_name: str) -> str:
+    """Where the Jobs stack's files lie in the CDK's asset bucket: the launcher may read these, and no other app's."""
+    return f"hybrid-jobs/{stage_name}/"
+
+
 def job_role_name(stage_name: str) -> str:
     """Name of the role that jobs run with; roles are global, so the region keeps two deployments of a stage apart."""
     return f"AmazonBraketJobsExecutionRole-HybridJobs-{stage_name}-{Aws.REGION}"

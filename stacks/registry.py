@@ -5,6 +5,8 @@ from constructs import Construct
 
 from hybridjobs.model.stage import StageSettings
 from stacks import contract
+from stacks.constructs.encryption import imported_key
+from stacks.constructs.permissions import bound_roles
 from stacks.constructs.private_repository import PrivateRepository
 from stacks.names import job_role_arn, repository_name, stack_name
 
@@ -28,7 +30,9 @@ class RegistryStack(Stack):
             job_role_arn=job_role_arn(self, stage.name),
             pull_principals=stage.pull_principals,
             removal=RemovalPolicy.RETAIN if stage.removal == "retain" else RemovalPolicy.DESTROY,
+            encryption_key=imported_key(self, stage.encryption_key),
         )
+        bound_roles(self, stage.permissions_boundary)
         published = contract.Contract(self, "Contract", stage_name=stage.name)
         published.publish(contract.REPOSITORY_URI, images.repository.repository_uri)
         published.publish(contract.REPOSITORY_ARN, images.repository.repository_arn)

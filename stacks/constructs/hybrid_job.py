@@ -1,6 +1,7 @@
 """One launched job: its source archive and inputs as assets, and the custom resource that launches it."""
 
 import tempfile
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from constructs import Construct
 
 from hybridjobs.model.canonical import canonical_json, spec_hash
 from hybridjobs.model.catalogue import CatalogueEntry
+from hybridjobs.model.errors import SpecError
 from hybridjobs.model.images import AssetImage, parse_image
 from hybridjobs.model.inputs import input_files
 from hybridjobs.model.job_spec import LAUNCH_RESOURCE_TYPE, launch_document
@@ -23,10 +25,18 @@ SPEC_VERSION = "1"
 SERVICE_TIMEOUT = Duration.seconds(300)
 
 
+# CloudFormation hands an update to a function with the new properties and the old, in 256 KiB at most.
+MOST_PROPERTY_BYTES = 100_000
+ASSET_URL_BYTES = 160
+
+
 class HybridJob(Construct):
     """Launches a job when it is deployed, and again only when its launch document or the stage's run changes.
 
     CloudFormation turns every property into a string, so the launch document travels as one canonical JSON string.
+
+    Raises:
+        SpecError: The job brings more input files than the event of a custom resource can name.
     """
 
     def __init__(
@@ -50,6 +60,7 @@ class HybridJob(Construct):
         }
         self.assets = (source, *inputs.values())
         document = launch_document(entry.spec, archive.sha256, channels)
+        _refuse_too_large(entry, canonical_json(document), inputs)
         price = price_of(entry.spec.instance.type)
         properties: dict[str, object] = {
             "SpecVersion": SPEC_VERSION,
@@ -83,3 +94,17 @@ class HybridJob(Construct):
             file = Path(folder) / "source.tar.gz"
             file.write_bytes(archive)
             return s3_assets.Asset(self, "Source", path=str(file))
+
+
+def _refuse_too_large(entry: CatalogueEntry, document: str, paths: Collection[str]) -> None:
+    # The files' addresses are tokens here, so their length is an upper bound.
+    size = len(document) + sum(len(path) + ASSET_URL_BYTES for path in paths)
+    if size > MOST_PROPERTY_BYTES:
+        raise SpecError(
+            f"a launch is described in {MOST_PROPERTY_BYTES} bytes at most, and the {len(paths)} input files of this "
+            f"job take it to {size}",
+            file=str(entry.file),
+            key=f"jobs.{entry.spec.name}.inputs",
+            value=dict(entry.spec.inputs),
+            remedy="Pack the files of an input channel into one archive that the job unpacks",
+        )

@@ -1,6 +1,7 @@
 """The bucket of everything that jobs read and write, and the bucket of its access logs."""
 
 from aws_cdk import CfnResource, Duration, RemovalPolicy
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -15,6 +16,7 @@ EMPTYING_TIMEOUT = Duration.minutes(15)
 class JobBucket(Construct):
     """A private, versioned, encrypted bucket that answers only over TLS, with access logs in a second bucket.
 
+    `encryption_key` is for the job bucket: S3's log delivery can't use a key whose policy doesn't name it.
     `empty_on_delete` adds the CDK's function that empties both buckets before they are deleted, which AWS needs.
     """
 
@@ -27,6 +29,7 @@ class JobBucket(Construct):
         removal: RemovalPolicy,
         empty_on_delete: bool,
         keep_records_days: int | None,
+        encryption_key: kms.IKey | None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.access_logs = s3.Bucket(
@@ -44,7 +47,9 @@ class JobBucket(Construct):
             self,
             "Bucket",
             bucket_name=name,
-            encryption=s3.BucketEncryption.S3_MANAGED,
+            encryption=s3.BucketEncryption.KMS if encryption_key else s3.BucketEncryption.S3_MANAGED,
+            encryption_key=encryption_key,
+            bucket_key_enabled=True if encryption_key else None,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             enforce_ssl=True,

@@ -11,6 +11,7 @@ from constructs import Construct
 from stacks.constructs.launch_environment import LaunchEnvironment
 from stacks.constructs.permissions import Permission, allow, deny_quantum_hardware
 from stacks.constructs.run_time_function import FunctionRole, RunTimeFunction
+from stacks.names import asset_prefix
 
 
 class JobLauncher(Construct):
@@ -31,6 +32,7 @@ class JobLauncher(Construct):
         log_removal: RemovalPolicy,
     ) -> None:
         super().__init__(scope, construct_id)
+        self._stage_name = launches.stage_name
         self._launcher = RunTimeFunction(
             self,
             "Launcher",
@@ -44,7 +46,8 @@ class JobLauncher(Construct):
             log_removal=log_removal,
         )
         allow(self._launcher.role, *launches.start_jobs(), *launches.place_sources_and_inputs())
-        deny_quantum_hardware(self._launcher.role)
+        if not launches.quantum_hardware:
+            deny_quantum_hardware(self._launcher.role)
         framework_logs = logs.LogGroup(self, "FrameworkLogs", retention=log_retention, removal_policy=log_removal)
         framework_role = FunctionRole(self, "FrameworkRole", log_group=framework_logs)
         launcher_arn = self._launcher.function.function_arn
@@ -67,10 +70,17 @@ class JobLauncher(Construct):
         self.service_token = provider.service_token
 
     def allow_reading(self, assets: Iterable[s3_assets.Asset]) -> None:
-        """Let the launcher read exactly the objects of `assets` in the CDK's asset bucket.
+        """Let the launcher read the sources and inputs among `assets`: the stage's own files in the CDK's asset bucket.
 
-        Called once, with what all jobs bring: equal archives are one object.
+        Called once, with what all jobs bring. A policy has no room to name hundreds of files one by one.
         """
-        objects = sorted({asset.bucket.arn_for_objects(asset.s3_object_key) for asset in assets})
+        prefix = asset_prefix(self._stage_name)
+        objects = sorted({asset.bucket.arn_for_objects(f"{prefix}*") for asset in assets})
         if objects:
-            allow(self._launcher.role, Permission(sid="ReadAssets", actions=["s3:GetObject"], resources=objects))
+            reading = Permission(
+                sid="ReadAssets",
+                actions=["s3:GetObject"],
+                resources=objects,
+                wildcard_reason="The CDK names files by a hash of their content; the prefix holds this stage's alone.",
+            )
+            allow(self._launcher.role, reading)

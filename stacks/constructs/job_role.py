@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import Aws, Stack
+from aws_cdk import Acknowledgment, Aws, Stack, Validations
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from hybridjobs.model.images import STOCK_ACCOUNT, EcrImage, parse_image
 from hybridjobs.model.job_spec import JobSpec
+from hybridjobs.model.stage import StageSettings
+from stacks.constructs.encryption import use_key
 from stacks.constructs.job_bucket import INPUTS_PREFIX, JOBS_PREFIX, SOURCES_PREFIX
 from stacks.constructs.permissions import Permission, allow, deny_quantum_hardware
 from stacks.constructs.private_repository import PULL_ACTIONS
@@ -23,30 +25,56 @@ STOCK_IMAGE_REPOSITORIES = (
 # Where Braket writes the logs of every job of the account, and the one namespace a job may send metrics to.
 JOB_LOG_GROUP = "/aws/braket/jobs"
 METRIC_NAMESPACE = "/aws/braket"
+MANAGED_POLICY = "AmazonBraketJobsExecutionPolicy"
 READABLE_PREFIXES = (SOURCES_PREFIX, INPUTS_PREFIX, JOBS_PREFIX)
 
 
 class JobRole(Construct):
     """Role for Braket to run jobs with; only this account's jobs may assume it.
 
-    `specs` are the jobs that the stage launches: managed simulators and further image repositories that none of them
-    names are not allowed to any.
+    `specs` are the jobs that the stage launches: devices and further image repositories that none of them names are not
+    allowed to any. Where the stage says `managed_job_policy`, the role has Amazon's policy in place of ours, which a
+    warning says on every synthesis.
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, stage_name: str, bucket_arn: str, specs: Sequence[JobSpec]
+        self, scope: Construct, construct_id: str, *, stage: StageSettings, bucket_arn: str, specs: Sequence[JobSpec]
     ) -> None:
         super().__init__(scope, construct_id)
         self.role = iam.Role(
             self,
             "Role",
             path="/service-role/",
-            role_name=job_role_name(stage_name),
-            description=f"Runs the hybrid quantum jobs of stage {stage_name}",
+            role_name=job_role_name(stage.name),
+            description=f"Runs the hybrid quantum jobs of stage {stage.name}",
             assumed_by=iam.ServicePrincipal(
                 "braket.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
             ),
         )
+        if stage.managed_job_policy:
+            self._attach_managed_policy()
+        else:
+            self._allow_what_jobs_need(stage.name, bucket_arn, specs)
+        allow(self.role, *use_key(Stack.of(self), stage.encryption_key, "s3"))
+        if not stage.quantum_hardware:
+            deny_quantum_hardware(self.role)
+
+    def _attach_managed_policy(self) -> None:
+        self.role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(MANAGED_POLICY))
+        Validations.of(self).add_warning(
+            "hybrid-jobs:managed-job-policy",
+            f"The job role has {MANAGED_POLICY}: jobs may use every bucket and repository called amazon-braket-*, "
+            "create jobs and pass roles to Braket. Leave managed_job_policy out of the stage to allow only what jobs "
+            "need",
+        )
+        Validations.of(self.role).acknowledge(
+            Acknowledgment(
+                id=f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{MANAGED_POLICY}]",
+                reason="The stage asks for Amazon's own policy by managed_job_policy, and every synthesis warns of it.",
+            )
+        )
+
+    def _allow_what_jobs_need(self, stage_name: str, bucket_arn: str, specs: Sequence[JobSpec]) -> None:
         stack = Stack.of(self)
         per_job = "Object names hold the job's name or a content hash, which exist only once a job is launched."
         log_group = stack.format_arn(service="logs", resource=f"log-group:{JOB_LOG_GROUP}")
@@ -98,10 +126,9 @@ class JobRole(Construct):
                 wildcard_reason="The action has no resource; the condition narrows it to one namespace.",
             ),
         )
-        simulators = sorted({spec.device for spec in specs if spec.device.startswith("arn:")})
-        if simulators:
-            allow(self.role, *_use_managed_simulators(stack, simulators))
-        deny_quantum_hardware(self.role)
+        devices = sorted({spec.device for spec in specs if spec.device.startswith("arn:")})
+        if devices:
+            allow(self.role, *_use_devices(stack, devices))
 
 
 def _image_repositories(stack: Stack, stage_name: str, specs: Sequence[JobSpec]) -> list[str]:
@@ -125,12 +152,12 @@ def _image_repositories(stack: Stack, stage_name: str, specs: Sequence[JobSpec])
     return [own, *stock, *sorted(brought - {own})]
 
 
-def _use_managed_simulators(stack: Stack, devices: Sequence[str]) -> tuple[Permission, ...]:
+def _use_devices(stack: Stack, devices: Sequence[str]) -> tuple[Permission, ...]:
     tasks = stack.format_arn(service="braket", resource="quantum-task", resource_name="*")
     reason = "A task's ARN ends in an id that Braket makes up when the task is created."
     return (
         Permission(
-            sid="RunTasksOnManagedSimulators",
+            sid="RunTasks",
             actions=["braket:CreateQuantumTask"],
             resources=[*devices, tasks],
             wildcard_reason=reason,
@@ -141,5 +168,5 @@ def _use_managed_simulators(stack: Stack, devices: Sequence[str]) -> tuple[Permi
             resources=[tasks],
             wildcard_reason=reason,
         ),
-        Permission(sid="ReadManagedSimulators", actions=["braket:GetDevice"], resources=devices),
+        Permission(sid="ReadDevices", actions=["braket:GetDevice"], resources=devices),
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from aws_cdk import Stack
 
+from stacks.constructs.encryption import use_key
 from stacks.constructs.job_bucket import BENCHMARKS_PREFIX, INPUTS_PREFIX, JOBS_PREFIX, RECORDS_PREFIX, SOURCES_PREFIX
 from stacks.constructs.job_role import JOB_LOG_GROUP
 from stacks.constructs.launch_ledger import OPEN_LAUNCHES_INDEX
@@ -21,6 +22,8 @@ class LaunchEnvironment:
     ledger_table: str
     repository: str
     max_concurrent_jobs: int
+    quantum_hardware: bool
+    encryption_key: str | None
 
     def variables(self) -> dict[str, str]:
         """The environment variables that the run-time code reads."""
@@ -55,7 +58,7 @@ class LaunchEnvironment:
                 sid="StartJobs",
                 actions=["braket:CreateJob", "braket:SearchJobs"],
                 resources=["*"],
-                wildcard_reason="There is no job to name yet, and embedded simulators have no ARN; hardware is denied.",
+                wildcard_reason="There is no job to name yet, and embedded simulators have no ARN.",
             ),
             Permission(
                 sid="FollowAndCancelJobs",
@@ -69,6 +72,7 @@ class LaunchEnvironment:
                 resources=[self.job_role_arn],
                 conditions={"StringEquals": {"iam:PassedToService": "braket.amazonaws.com"}},
             ),
+            *use_key(self.stack, self.encryption_key, "dynamodb", "s3"),
         )
 
     def place_sources_and_inputs(self) -> tuple[Permission, ...]:

@@ -2,6 +2,7 @@
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 OPEN_LAUNCHES_INDEX = "open-launches"
@@ -13,7 +14,9 @@ class LaunchLedger(Construct):
     The index is local because only a local one can be read consistently: the dispatcher counts what runs by it.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, removal: RemovalPolicy) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, removal: RemovalPolicy, encryption_key: kms.IKey | None
+    ) -> None:
         super().__init__(scope, construct_id)
         self.table = dynamodb.Table(
             self,
@@ -24,6 +27,8 @@ class LaunchLedger(Construct):
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
+            encryption=dynamodb.TableEncryption.CUSTOMER_MANAGED if encryption_key else None,
+            encryption_key=encryption_key,
             deletion_protection=removal == RemovalPolicy.RETAIN,
             removal_policy=removal,
         )

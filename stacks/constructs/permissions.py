@@ -51,6 +51,13 @@ def allow(role: iam.Role, *permissions: Permission) -> None:
             )
 
 
+def bound_roles(stack: Stack, policy_arn: str | None) -> None:
+    """Give every role of the stack, those of the CDK's own helpers too, the permissions boundary that a stage names."""
+    if policy_arn is not None:
+        policy = iam.ManagedPolicy.from_managed_policy_arn(stack, "PermissionsBoundary", policy_arn)
+        iam.PermissionsBoundary.of(stack).apply(policy)
+
+
 def deny_quantum_hardware(role: iam.Role) -> None:
     """Deny quantum processors to the role, whatever else its policies or a later one allow.
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from aws_cdk import Aws, DefaultStackSynthesizer, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 PULL_ACTIONS = ("ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")
@@ -39,6 +40,7 @@ class PrivateRepository(Construct):
         job_role_arn: str,
         pull_principals: Sequence[str],
         removal: RemovalPolicy,
+        encryption_key: kms.IKey | None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.repository = ecr.Repository(
@@ -47,7 +49,8 @@ class PrivateRepository(Construct):
             repository_name=name,
             image_tag_mutability=ecr.TagMutability.IMMUTABLE,
             image_scan_on_push=True,
-            encryption=ecr.RepositoryEncryption.AES_256,
+            encryption=ecr.RepositoryEncryption.KMS if encryption_key else ecr.RepositoryEncryption.AES_256,
+            encryption_key=encryption_key,
             removal_policy=removal,
             empty_on_delete=removal == RemovalPolicy.DESTROY,
             # Tags are immutable, so a record's digest always has its tag: only what lost or never had one expires.

@@ -60,7 +60,8 @@ class ResultCollector(Construct):
                 retry_attempts=retry_attempts,
             )
             allow(made.role, *launches.start_jobs(), *launches.collect_results())
-            deny_quantum_hardware(made.role)
+            if not launches.quantum_hardware:
+                deny_quantum_hardware(made.role)
             return made
 
         collector = function("Collector", f"Records the ended jobs of stage {launches.stage_name}", retry_attempts=2)

@@ -116,7 +116,7 @@ def test_the_run_time_code_is_one_asset_without_leftovers(local: Synthesised) ->
         if each["Properties"]["Runtime"].startswith("python")
     }
     (key,) = keys
-    folder = local.folder / f"asset.{key.removesuffix('.zip')}"
+    folder = local.folder / f"asset.{key.rpartition('/')[2].removesuffix('.zip')}"
     assert (folder / "launch_job").is_dir()
     assert not [path for path in folder.rglob("*") if path.name == "__pycache__" or path.suffix == ".pyc"]
 
@@ -153,21 +153,30 @@ overrides.qaoa-18-cpu.device = "arn:aws:braket:us-east-1::device/qpu/ionq/Aria-1
         )
 
 
-def test_more_files_than_a_policy_can_name_are_refused(synthesise: Synthesise, project: Path) -> None:
-    folder = project / "job_sources" / "qaoa_source" / "inputs" / "many"
+@pytest.mark.parametrize(("number", "accepted"), [(300, True), (500, False)])
+def test_as_many_input_files_as_the_event_of_a_custom_resource_can_name(
+    synthesise: Synthesise, project: Path, number: int, accepted: bool
+) -> None:
+    folder = project / "job_sources" / "qaoa_source" / "inputs" / f"many-{number}"
     folder.mkdir()
-    for number in range(60):
-        (folder / f"{number}.adjlist").write_text(f"{number}\n")
-    with pytest.raises(SpecError, match=r"stages/many\.toml: launch = .*bring 61 files.*one archive"):
-        synthesise(
-            "many",
-            """
+    for file in range(number):
+        (folder / f"{file}.adjlist").write_text(f"{file}\n")
+    stage = f"""
 launch = ["qaoa-18-cpu"]
 removal = "destroy"
 max_spend_usd = 1.0
-overrides.qaoa-18-cpu.inputs.input-graph = "inputs/many"
-""",
-        )
+overrides.qaoa-18-cpu.inputs.input-graph = "inputs/many-{number}"
+"""
+    if not accepted:
+        with pytest.raises(SpecError, match=r"jobs\.qaoa-18-cpu\.inputs = .*500 input files .* one archive"):
+            synthesise("many", stage)
+        return
+    made = synthesise("many", stage)
+    (job,) = made.resources("Jobs", JOB).values()
+    assert len(job["Properties"]["InputFiles"]) == number
+    # A role's own policies may have 10240 characters in all, however many files its jobs bring.
+    for policy in made.resources("Jobs", "AWS::IAM::Policy").values():
+        assert len(json.dumps(policy["Properties"]["PolicyDocument"], separators=(",", ":"))) < 10_240
 
 
 def test_a_job_may_have_the_name_of_a_part_of_the_stack(synthesise: Synthesise, project: Path) -> None:

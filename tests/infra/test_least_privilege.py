@@ -125,7 +125,10 @@ LAUNCHER_ROWS: list[Row] = [
     (LAUNCHER, "s3:PutObject", f"{BUCKET}/sources/0a1b/source.tar.gz", YES, TLS),
     (LAUNCHER, "s3:PutObject", f"{BUCKET}/records/qaoa-1.json", NO, TLS),
     (LAUNCHER, "s3:PutObject", f"{BUCKET}/jobs/qaoa-1/data", NO, TLS),
+    (LAUNCHER, "s3:GetObject", f"{ASSETS}/hybrid-jobs/{STAGE}/0a1b.gz", YES, TLS),
+    (LAUNCHER, "s3:GetObject", f"{ASSETS}/hybrid-jobs/other/0a1b.gz", NO, TLS),
     (LAUNCHER, "s3:GetObject", f"{ASSETS}/0a1b.zip", NO, TLS),
+    (LAUNCHER, "s3:PutObject", f"{ASSETS}/hybrid-jobs/{STAGE}/0a1b.gz", NO, TLS),
     (LAUNCHER, "s3:DeleteObject", f"{BUCKET}/sources/0a1b/source.tar.gz", NO, TLS),
     (LAUNCHER, "ecr:DescribeImages", IMAGES, YES),
     (LAUNCHER, "ecr:DescribeImages", OTHER_IMAGES, NO),
@@ -236,11 +239,3 @@ def test_the_table_is_about_the_roles_and_names_that_are_deployed(account: Accou
     assert {IMAGES, LEDGER, STACK, JOB_LOGS, JOB_ROLE} <= allowed
     assert len(ROWS) >= 60
     assert len({row[3] for row in ROWS}) == 3
-
-
-def test_the_launcher_reads_the_assets_of_its_jobs(account: Account) -> None:
-    (reading,) = [each for each in account.statements(account.role(LAUNCHER)) if each.get("Sid") == "ReadAssets"]
-    resources = reading["Resource"] if isinstance(reading["Resource"], list) else [reading["Resource"]]
-    requests = [Request(account.role(LAUNCHER), "s3:GetObject", resource, TLS) for resource in resources]
-    assert len(requests) == 2
-    assert set(account.decide(requests)) == {YES}

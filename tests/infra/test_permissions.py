@@ -112,17 +112,14 @@ def test_quantum_hardware_is_denied(kept: Synthesised, role: str) -> None:
     assert "Condition" not in deny
 
 
-def test_the_launcher_reads_exactly_the_assets_of_its_jobs(local: Synthesised) -> None:
-    assets = {
-        url
-        for job in local.resources("Jobs", "Custom::BraketHybridJob").values()
-        for url in (job["Properties"]["SourceArchive"], *job["Properties"]["InputFiles"].values())
-    }
+def test_the_launcher_reads_the_files_of_its_stage_and_no_other_app_s(local: Synthesised) -> None:
     (reading,) = [each for each in statements(local, "LauncherRole") if each.get("Sid") == "ReadAssets"]
     assert reading["Action"] == "s3:GetObject"
-    assert {flat(each).removeprefix("arn:aws:s3:::") for each in many(reading["Resource"])} == {
-        flat(url).removeprefix("s3://") for url in assets
-    }
+    assets = "cdk-hnb659fds-assets-000000000000-us-east-1/hybrid-jobs/local/"
+    assert flat(reading["Resource"]) == f"arn:aws:s3:::{assets}*"
+    for job in local.resources("Jobs", "Custom::BraketHybridJob").values():
+        for url in (job["Properties"]["SourceArchive"], *job["Properties"]["InputFiles"].values()):
+            assert flat(url).startswith(f"s3://{assets}")
 
 
 def test_a_stage_without_jobs_reads_no_assets(empty: Synthesised) -> None:
@@ -155,6 +152,46 @@ def test_the_framework_calls_only_the_launcher(kept: Synthesised) -> None:
     (launcher,) = [name for name in kept.resources("Jobs", "AWS::Lambda::Function") if name.startswith("LauncherF")]
     calling = allowed(kept, "LauncherFrameworkRole")
     assert calling["lambda:InvokeFunction"] == calling["lambda:GetFunction"] == {f"<{launcher}.Arn>"}
+
+
+POLICY = "arn:<AWS::Partition>:iam::aws:policy/AmazonBraketJobsExecutionPolicy"
+
+
+def test_amazon_s_own_policy_takes_the_place_of_ours_with_a_warning(synthesise: Synthesise) -> None:
+    stage = synthesise("managed", 'launch = []\nremoval = "destroy"\nmax_spend_usd = 0.0\nmanaged_job_policy = true\n')
+    (role,) = [each for name, each in stage.resources("Jobs", "AWS::IAM::Role").items() if name.startswith("JobRole")]
+    assert [flat(each) for each in role["Properties"]["ManagedPolicyArns"]] == [POLICY]
+    assert [each["Sid"] for each in statements(stage, "JobRole")] == ["DenyQuantumHardware"]
+    assert "Leave managed_job_policy out of the stage" in (stage.folder / "validation-report.json").read_text()
+
+
+def test_a_permissions_boundary_bounds_every_role(synthesise: Synthesise) -> None:
+    boundary = "arn:aws:iam::111122223333:policy/Boundary"
+    stage = synthesise(
+        "bounded", f'launch = []\nremoval = "destroy"\nmax_spend_usd = 0.0\npermissions_boundary = "{boundary}"\n'
+    )
+    roles = [each for _, _, each in stage.everything() if each["Type"] == "AWS::IAM::Role"]
+    assert len(roles) == 6
+    assert {each["Properties"].get("PermissionsBoundary") for each in roles} == {boundary}
+
+
+def test_quantum_hardware_is_allowed_where_the_stage_says_so_to_the_jobs_that_name_it(synthesise: Synthesise) -> None:
+    qpu = "arn:aws:braket:us-east-1::device/qpu/ionq/Aria-1"
+    stage = synthesise(
+        "hardware",
+        f"""
+launch = ["qaoa-18-cpu"]
+removal = "destroy"
+max_spend_usd = 1.0
+allow_unknown_price = true
+quantum_hardware = true
+overrides.qaoa-18-cpu.device = "{qpu}"
+""",
+    )
+    for role in ("JobRole", *FUNCTION_ROLES):
+        assert not [each for each in statements(stage, role) if each["Effect"] == "Deny"]
+    assert qpu in allowed(stage, "JobRole")["braket:CreateQuantumTask"]
+    assert "which max_spend_usd does not bound" in (stage.folder / "validation-report.json").read_text()
 
 
 SIMULATOR = "arn:aws:braket:::device/quantum-simulator/amazon/sv1"

@@ -1,6 +1,6 @@
 """What the buckets and the ledger refuse, keep and forget, and what becomes of them when a stage is destroyed."""
 
-from tests.infra.synthesised import Synthesised, flat, many
+from tests.infra.synthesised import Synthesise, Synthesised, flat, many
 
 STATEFUL = {"AWS::ECR::Repository", "AWS::S3::Bucket", "AWS::DynamoDB::Table"}
 
@@ -93,3 +93,47 @@ def test_statements_of_bucket_policies_name_their_bucket(kept: Synthesised) -> N
     for policy in kept.resources("Storage", "AWS::S3::BucketPolicy").values():
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
             assert "*" not in [flat(resource) for resource in many(statement["Resource"])]
+
+
+def test_a_stage_s_own_key_encrypts_bucket_ledger_and_images(synthesise: Synthesise) -> None:
+    key = "arn:aws:kms:us-east-1:111122223333:key/0f1e2d3c-0000-1111-2222-333344445555"
+    stage = synthesise("keyed", f'launch = []\nremoval = "retain"\nmax_spend_usd = 0.0\nencryption_key = "{key}"\n')
+    (bucket,) = [
+        each["Properties"]
+        for each in stage.resources("Storage", "AWS::S3::Bucket").values()
+        if "BucketName" in each["Properties"]
+    ]
+    assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"] == [
+        {
+            "BucketKeyEnabled": True,
+            "ServerSideEncryptionByDefault": {"KMSMasterKeyID": key, "SSEAlgorithm": "aws:kms"},
+        }
+    ]
+    assert stage.the("Storage", "AWS::DynamoDB::Table")["SSESpecification"]["KMSMasterKeyId"] == key
+    assert stage.the("Registry", "AWS::ECR::Repository")["EncryptionConfiguration"] == {
+        "EncryptionType": "KMS",
+        "KmsKey": key,
+    }
+    uses = {
+        name: each["Properties"]["PolicyDocument"]["Statement"]
+        for name, each in stage.resources("Jobs", "AWS::IAM::Policy").items()
+    }
+    holders = {
+        name.partition("DefaultPolicy")[0]: statement["Condition"]["StringEquals"]["kms:ViaService"]
+        for name, statements in uses.items()
+        for statement in statements
+        if statement.get("Sid") == "UseEncryptionKey" and statement["Resource"] == key
+    }
+    assert {name: len(many(services)) for name, services in holders.items()} == {
+        "JobRole": 1,
+        "LauncherRole": 2,
+        "CollectorRole": 2,
+        "CollectorSweepRole": 2,
+    }
+
+
+def test_the_role_that_braket_needs_once_an_account_outlives_the_stage(synthesise: Synthesise) -> None:
+    stage = synthesise("linked", 'launch = []\nremoval = "destroy"\nmax_spend_usd = 0.0\nservice_linked_role = true\n')
+    (role,) = stage.resources("Storage", "AWS::IAM::ServiceLinkedRole").values()
+    assert role["Properties"] == {"AWSServiceName": "braket.amazonaws.com"}
+    assert role["DeletionPolicy"] == role["UpdateReplacePolicy"] == "Retain"
