@@ -23,8 +23,11 @@ def without_response_url(event: Any) -> Any:
     return event
 
 
-def emit_metrics(stage: str, moment: datetime, values: dict[str, tuple[float, str]]) -> None:
-    """Write metrics in CloudWatch's embedded format: name -> (value, unit); no API call, no permission."""
+def emit_metrics(stage: str, moment: datetime, values: dict[str, tuple[float, str]], **dimensions: str) -> None:
+    """Write metrics in CloudWatch's embedded format: name -> (value, unit); no API call, no permission.
+
+    They count for the whole stage, and where there are `dimensions` for these values of them too.
+    """
     if not values:
         return
     print(
@@ -35,12 +38,13 @@ def emit_metrics(stage: str, moment: datetime, values: dict[str, tuple[float, st
                     "CloudWatchMetrics": [
                         {
                             "Namespace": "HybridJobs",
-                            "Dimensions": [["stage"]],
+                            "Dimensions": [["stage"], *([["stage", *sorted(dimensions)]] if dimensions else [])],
                             "Metrics": [{"Name": name, "Unit": unit} for name, (_, unit) in sorted(values.items())],
                         }
                     ],
                 },
                 "stage": stage,
+                **dimensions,
                 **{name: value for name, (value, _) in sorted(values.items())},
             }
         ),

@@ -32,6 +32,7 @@ RECORDS_PREFIX = ContractValue(
     "records-prefix", "RecordsPrefix", "Prefix of the records of ended jobs in the job bucket"
 )
 LEDGER_TABLE = ContractValue("ledger-table", "LedgerTableName", "DynamoDB table of every launch that was asked for")
+ALARM_TOPIC_ARN = ContractValue("alarm-topic-arn", "AlarmTopicArn", "ARN of the SNS topic that alarms go to")
 JOB_ROLE_ARN = ContractValue("job-role-arn", "JobRoleArn", "ARN of the role that jobs run with")
 
 

@@ -13,6 +13,8 @@ from hybridjobs.model.catalogue import CatalogueEntry
 from hybridjobs.model.errors import SpecError, SpecProblem
 from hybridjobs.model.stage import StageSettings
 from stacks import contract
+from stacks.constructs.dashboard import Dashboard, alarm_topic
+from stacks.constructs.encryption import imported_key
 from stacks.constructs.hybrid_job import HybridJob
 from stacks.constructs.job_launcher import JobLauncher
 from stacks.constructs.job_role import JobRole
@@ -86,6 +88,19 @@ class JobsStack(Stack):
         )
         launcher = JobLauncher(
             self, "Launcher", launches=launches, code=code, log_retention=log_retention, log_removal=log_removal
+        )
+
+        topic = alarm_topic(self, stage.alarm_topic, imported_key(self, stage.encryption_key))
+        if topic is not None:
+            published.publish(contract.ALARM_TOPIC_ARN, topic.topic_arn)
+        Dashboard(
+            self,
+            "Dashboard",
+            stage_name=stage.name,
+            functions={"Launcher": launcher.function, **collector.functions},
+            dead_letters=[collector.dead_letters],
+            alarms=[],
+            topic=topic,
         )
 
         # A scope of their own, so that a job may have the name of another part of this stack.

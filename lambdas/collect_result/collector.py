@@ -124,4 +124,13 @@ class Collector:
             values["BillableSeconds"] = (record["billable_seconds"], "Seconds")
         if record["cost_usd"] is not None:
             values["CostUsd"] = (record["cost_usd"], "None")
-        emit_metrics(self._services.settings.stage, self._services.clock.now(), values)
+        seconds = (record["results"] or {}).get("iteration_seconds")
+        if isinstance(seconds, list) and seconds and all(isinstance(each, int | float) for each in seconds):
+            values["SecondsPerIteration"] = (sum(seconds) / len(seconds), "Seconds")
+        emit_metrics(
+            self._services.settings.stage,
+            self._services.clock.now(),
+            values,
+            job=record["spec"].get("name") or record["job_name"],
+            device=record["device"] or "unknown",
+        )

@@ -67,6 +67,7 @@ class JobLauncher(Construct):
             framework_on_event_role=framework_role.without_policy_updates(),
             log_group=framework_logs,
         )
+        self.function = self._launcher.function
         self.service_token = provider.service_token
 
     def allow_reading(self, assets: Iterable[s3_assets.Asset]) -> None:

@@ -87,6 +87,7 @@ class ResultCollector(Construct):
         # The next sweep is the retry of a failed one.
         sweep = function("Sweep", f"Repairs what events missed in stage {launches.stage_name}", retry_attempts=0)
         allow(sweep.role, *launches.find_orphans())
+        self.functions = {"Collector": collector.function, "Sweep": sweep.function}
         events.Rule(
             self,
             "SweepSchedule",

@@ -32,6 +32,7 @@ _ARNS = {
     "AWS::Logs::LogGroup": "arn:aws:logs:{region}:{account}:log-group:{name}:*",
     "AWS::DynamoDB::Table": "arn:aws:dynamodb:{region}:{account}:table/{name}",
 }
+_WITH_POLICIES = ("AWS::IAM::", "AWS::ECR::", "AWS::S3::", "AWS::SQS::", "AWS::SNS::", "AWS::KMS::")
 _NAMES = ("BucketName", "RepositoryName", "RoleName", "TableName")
 
 
@@ -116,6 +117,8 @@ class Account:
 
     def _read(self, stack: str, logical_id: str, resource: Mapping[str, Any]) -> None:
         kind = resource["Type"]
+        if not kind.startswith(_WITH_POLICIES):
+            return
         properties = self._resolve(stack, resource.get("Properties", {}))
         match kind:
             case "AWS::IAM::Role":

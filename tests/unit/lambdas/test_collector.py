@@ -292,3 +292,6 @@ def test_an_end_is_counted_once_however_often_it_is_told(stage: Stage, capsys: p
     assert metric["BillableSeconds"] == 60
     assert metric["_aws"]["CloudWatchMetrics"][0]["Namespace"] == "HybridJobs"
     assert metric["_aws"]["Timestamp"] == int(stage.clock.moment.timestamp() * 1000)
+    # The dashboard finds a job's time and cost by these dimensions.
+    assert metric["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["stage"], ["stage", "device", "job"]]
+    assert (metric["job"], metric["device"]) == ("qaoa-18-cpu", "local:pennylane/lightning.qubit")
