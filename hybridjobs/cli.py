@@ -31,12 +31,19 @@ app = App(
 )
 local = App(name="local", help="The embedded cloud: AWS and Braket on loopback, no account needed.")
 app.command(local)
+# Loaded when it is asked for: it needs the client of the container engine, which nothing else does.
+app.command("hybridjobs.images.commands:app", name="image")
 
 
 @app.command
-def demo() -> None:
-    """Run everything once in the embedded cloud: deploy, run the jobs, report, destroy, and leave nothing behind."""
-    run_demo(_cloud(), console())
+def demo(*, stage: Stage = "local") -> None:
+    """Run everything once in the embedded cloud: deploy, run the jobs, report, destroy, and leave nothing behind.
+
+    Args:
+        stage: A stage of stages/, deployed into the embedded cloud.
+    """
+    load_stage(PROJECT / "stages", stage)
+    run_demo(_cloud(), console(), stage=stage)
 
 
 @app.command

@@ -12,7 +12,6 @@ from hybridjobs.model.errors import ProjectError
 from hybridjobs.report.rows import row
 from hybridjobs.report.table import table
 
-STAGE = "local"
 _POLL_SECONDS = 0.5
 
 
@@ -20,8 +19,8 @@ class DemoFailedError(ProjectError):
     """A job of the demo did not complete."""
 
 
-def run_demo(cloud: LocalCloud, console: Console, time_limit_seconds: float = 900.0) -> None:
-    """Start the embedded cloud, deploy the local stage, wait for its jobs, print the report, and remove everything.
+def run_demo(cloud: LocalCloud, console: Console, time_limit_seconds: float = 900.0, stage: str = "local") -> None:
+    """Start the embedded cloud, deploy `stage`, wait for its jobs, print the report, and remove everything.
 
     Raises:
         DemoFailedError: A job did not complete, or was still open after `time_limit_seconds`.
@@ -35,7 +34,7 @@ def run_demo(cloud: LocalCloud, console: Console, time_limit_seconds: float = 90
         )
     with progress:
         progress.step("Starting the embedded cloud")
-        launches = _run(cloud, console, progress, time_limit_seconds)
+        launches = _run(cloud, console, progress, time_limit_seconds, stage)
     unfinished = [launch for launch in launches if launch.state != "COMPLETED"]
     if unfinished:
         raise DemoFailedError(
@@ -44,19 +43,21 @@ def run_demo(cloud: LocalCloud, console: Console, time_limit_seconds: float = 90
         )
 
 
-def _run(cloud: LocalCloud, console: Console, progress: Progress, time_limit_seconds: float) -> list[Launch]:
+def _run(
+    cloud: LocalCloud, console: Console, progress: Progress, time_limit_seconds: float, stage: str
+) -> list[Launch]:
     with cloud.session():
         environment = cloud.environment()
         progress.event(f"AWS at {environment['AWS_ENDPOINT_URL']}")
         progress.event(f"Braket at {environment['AWS_ENDPOINT_URL_BRAKET']}")
-        progress.step(f"Deploying stage {STAGE} with the CDK CLI")
-        cloud.deploy(STAGE, on_event=lambda event: progress.event(str(event)))
-        deployment = Deployment.connect(STAGE, environment)
+        progress.step(f"Deploying stage {stage} with the CDK CLI")
+        cloud.deploy(stage, on_event=lambda event: progress.event(str(event)))
+        deployment = Deployment.connect(stage, environment)
         progress.step("Running the jobs")
         launches = wait_for_jobs(deployment, progress, time_limit_seconds)
         console.print(table([row(record) for record in deployment.records()]))
         progress.step("Destroying the stacks")
-        cloud.destroy(STAGE, on_event=lambda event: progress.event(str(event)))
+        cloud.destroy(stage, on_event=lambda event: progress.event(str(event)))
         progress.step("Ending the embedded cloud")
         return launches
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from hybridjobs.local import processes
+from hybridjobs.local import docker_for_cdk, processes
 from hybridjobs.local.cdk_cli import CdkCli, OnEvent
 from hybridjobs.local.environment import (
     ACCOUNT,
@@ -24,6 +24,7 @@ from hybridjobs.local.environment import (
 )
 from hybridjobs.local.run_folder import CloudState, RunFolder
 from hybridjobs.local.runners.choice import end_containers
+from hybridjobs.model import image_build
 from hybridjobs.model.errors import ProjectError
 
 _START_SECONDS = 60.0
@@ -149,17 +150,21 @@ class LocalCloud:
         with _locked(self._folder.path):
             if not self._bootstrapped():
                 cli.bootstrap(ACCOUNT, REGION, on_event)
-            cli.deploy({"stage": stage}, on_event)
+            cli.deploy(self._context(stage), on_event)
 
     def diff(self, stage: str = "local", app: Path | None = None) -> str:
         """What a deployment of `stage` would change, in the words of the CDK CLI."""
-        return self._cli(stage, app).diff({"stage": stage})
+        return self._cli(stage, app).diff(self._context(stage))
 
     def destroy(self, stage: str = "local", on_event: OnEvent | None = None, app: Path | None = None) -> None:
         """Destroy all stacks of a stage as they were last deployed; arguments and errors as for `deploy`."""
         cli = self._cli(stage, app)
         with _locked(self._folder.path):
             cli.destroy({"stage": stage}, on_event)
+
+    def _context(self, stage: str) -> dict[str, str]:
+        settings = os.environ.get(image_build.VARIABLE)
+        return {"stage": stage} | ({image_build.CONTEXT: str(Path(settings).resolve())} if settings else {})
 
     def _cli(self, stage: str, app: Path | None) -> CdkCli:
         environment = process_environment(self._folder) | self.environment()
@@ -172,6 +177,7 @@ class LocalCloud:
             | {
                 # The prebuild of image assets looks for a repository that an earlier stack makes only then.
                 "CDK_ASSET_PREBUILD": "false",
+                "CDK_DOCKER": str(docker_for_cdk.write_command(self._folder)),
                 "CDK_DISABLE_CLI_TELEMETRY": "true",
                 "CDK_DISABLE_VERSION_CHECK": "true",
                 "CDK_HOME": f"{home}/.cdk",

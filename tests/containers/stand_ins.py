@@ -30,7 +30,8 @@ RUN mkdir -p /usr/local/julia/bin /usr/local/julia/lib /usr/local/julia/debian/u
     && cp -a /etc/alternatives/. /usr/local/julia/lib/ || true
 ENV LIBRARIES=/usr/local/julia/debian/usr/lib/x86_64-linux-gnu/julia:/usr/local/julia/lib
 RUN printf '#!/bin/sh\\nLD_LIBRARY_PATH=%s exec /usr/local/julia/debian/usr/bin/julia "$@"\\n' $LIBRARIES \\
-        > /usr/local/julia/bin/julia && chmod 755 /usr/local/julia/bin/julia
+        > /usr/local/julia/bin/julia && chmod 755 /usr/local/julia/bin/julia \\
+    && cp /usr/share/doc/julia/copyright /usr/local/julia/LICENSE.md
 """
 
 
@@ -44,6 +45,17 @@ def debian(client: Any, suite: str, *packages: str) -> str:
     if not client.images.list(name):
         archive = _bootstrapped(suite, packages)
         subprocess.run([*_docker(), "import", str(archive), name], check=True, capture_output=True)
+    return name
+
+
+def python(client: Any) -> str:
+    """Return the name of an image that has Python as the official slim one does: Debian's own."""
+    name = "hybrid-jobs-stand-in-python:1"
+    if not client.images.list(name):
+        install = "apt-get update && apt-get install -y --no-install-recommends python3 python3-dev python3-venv"
+        dockerfile = f"FROM {debian(client, 'bookworm')}\nRUN {install} && rm -rf /var/lib/apt/lists/*\n"
+        command = [*_docker(), "build", "-q", "--network", "host", "-t", name, "-"]
+        subprocess.run(command, input=dockerfile.encode(), env=_environment(), check=True, capture_output=True)
     return name
 
 

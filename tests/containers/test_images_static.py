@@ -31,7 +31,7 @@ def test_bases_are_pinned_and_can_be_replaced(dockerfile: Path) -> None:
     for image in arguments.values():
         pinned = re.search(r"@sha256:[0-9a-f]{64}$", image)
         # AWS's registry has no public digests; its full tags are never moved.
-        full_tag = re.fullmatch(r"\d{12}\.dkr\.ecr\.\S+:\d+\.\d+\.\d+-\S+", image)
+        full_tag = re.fullmatch(r"\d{12}\.dkr\.ecr\.\S+:\d+\.\d+(\.\d+)?-\S+", image)
         assert pinned or full_tag, f"{image} may be another image tomorrow"
 
 

@@ -1,0 +1,1 @@
+"""`hybridjobs image`: builds, checks and pushes job images without a deployment."""
