@@ -8,6 +8,7 @@ docker command.
 import os
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,7 +52,13 @@ def main(arguments: Sequence[str]) -> NoReturn:
         program = docker_program()
     except NoDockerProgramError as error:
         sys.exit(str(error))
-    os.execve(program, [program, *translated(arguments, os.environ)], builder_environment())  # noqa: S606
+    command = [program, *translated(arguments, os.environ)]
+    if "push" not in arguments[:3]:
+        os.execve(program, command, builder_environment())  # noqa: S606
+    done = subprocess.run(command, check=False)
+    # The port is another one in the next embedded cloud: the name would stay behind in the engine.
+    subprocess.run([program, "image", "rm", "--no-prune", command[-1]], check=False, stdout=subprocess.DEVNULL)
+    sys.exit(done.returncode)
 
 
 if __name__ == "__main__":

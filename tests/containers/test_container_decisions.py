@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from hybridjobs.local.runners.base import JobRun
 from hybridjobs.local.runners.choice import RunnerChoiceError, chosen_runner
-from hybridjobs.local.runners.container_images import WantedImage, wanted_image
+from hybridjobs.local.runners.container_images import WantedImage, check_image_fits, wanted_image
+from hybridjobs.local.runners.container_pip import NO_PIP_SETTINGS, pip_settings
 from hybridjobs.local.runners.containers import container_mounts, container_options, container_variables, lines_of
 from hybridjobs.local.runners.contract import HostLayout, HostResources
 from hybridjobs.local.runners.docker import host_limits
 from hybridjobs.local.runners.engine import EngineMachine, EngineUnavailableError
+from hybridjobs.local.runners.failures import ClientFaultError
 from hybridjobs.local.runners.job import HostPlan
 from hybridjobs.local.runners.logs import LONGEST_EVENT_BYTES
 from hybridjobs.local.runners.process import ProcessRunner
@@ -133,6 +135,45 @@ def test_a_container_gets_the_services_variables_and_nothing_of_the_machine(tmp_
     assert variables["MASTER_PORT"] == "1"
     assert not {"HOME", "SAGEMAKER_PROGRAM", "BRAKET_ML_ROOT"} & variables.keys()
     assert not any(name.startswith("SM_") for name in variables)
+
+
+def test_pip_in_a_container_reaches_the_index_that_this_machine_uses(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").touch()
+    (tmp_path / "wheels").mkdir()
+    found = pip_settings(
+        {
+            "PIP_INDEX_URL": "https://index.example.invalid/simple",
+            "PIP_FIND_LINKS": f"{tmp_path}/wheels https://links.example.invalid/",
+            "PIP_CACHE_DIR": "/home/me/.cache/pip",
+            "PIP_CONFIG_FILE": "/home/me/pip.conf",
+            "SSL_CERT_FILE": f"{tmp_path}/ca.crt",
+        }
+    )
+    assert found.variables == {
+        "PIP_INDEX_URL": "https://index.example.invalid/simple",
+        "PIP_FIND_LINKS": "/etc/hybrid-jobs/packages-0 https://links.example.invalid/",
+        "PIP_CERT": "/etc/hybrid-jobs/certificates.crt",
+    }
+    plan = HostPlan("algo-1", HostLayout(tmp_path / "algo-1"), HostResources(2, 0, "lo"), {})
+    plan.layout.create()
+    options = container_options(job(tmp_path), plan, GIB, {}, found)
+    mounted = {mount["Target"]: mount for mount in options["mounts"]}
+    for target, source in (("certificates.crt", "ca.crt"), ("packages-0", "wheels")):
+        mount = mounted[f"/etc/hybrid-jobs/{target}"]
+        assert (mount["Source"], mount["ReadOnly"]) == (str(tmp_path.resolve() / source), True)
+    assert options["environment"].items() >= found.variables.items()
+
+
+def test_a_machine_without_settings_of_pip_gives_a_container_none(tmp_path: Path) -> None:
+    assert pip_settings({"SSL_CERT_FILE": f"{tmp_path}/gone", "PIP_FIND_LINKS": f"{tmp_path}/gone"}) == NO_PIP_SETTINGS
+
+
+def test_an_image_that_an_instance_could_not_hold_or_run_fails_the_job_with_the_remedy() -> None:
+    check_image_fits("mine:1", {"Architecture": "amd64", "Size": GIB}, GIB)
+    with pytest.raises(ClientFaultError, match=r"unpacks to 1.1 GB, more than .* 1 GiB. Raise volumeSizeInGb"):
+        check_image_fits("mine:1", {"Architecture": "amd64", "Size": GIB + 1}, GIB)
+    with pytest.raises(ClientFaultError, match=r"is for arm64.*--platform linux/amd64"):
+        check_image_fits("mine:1", {"Architecture": "arm64", "Size": 1}, GIB)
 
 
 @given(st.text(alphabet="ab\n\r\u00e9", max_size=40), st.lists(st.integers(0, 60), max_size=6))

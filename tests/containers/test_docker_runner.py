@@ -360,6 +360,23 @@ def test_an_engine_that_goes_away_fails_the_job_with_a_reason(
     assert ended.reason.startswith("AlgorithmError: Lost: the container engine did not tell how the container ended")
 
 
+def test_files_in_the_containers_own_layer_count_against_the_volume(
+    registry: dict[str, str], engine_client: Any, tmp_path: Path
+) -> None:
+    runner = DockerRunner(settings=replace(QUICK, largest_volume_bytes=20 << 20))
+    session = boto3.session.Session("test", "test", region_name="us-east-1")
+    s3: Any = session.client("s3", endpoint_url=registry["AWS_ENDPOINT_URL"])
+    s3.create_bucket(Bucket=BUCKET)
+    logs = session.client("logs", endpoint_url=registry["AWS_ENDPOINT_URL"])
+    bench = ContainerBench(tmp_path, registry, s3, logs, client=engine_client, runner=runner)
+    try:
+        fill = "import time\nopen('/root-file', 'wb').write(bytes(30 << 20))\ntime.sleep(600)\n"
+        ended = bench.complete({"job/main.py": fill})
+    finally:
+        runner.close()
+    assert "take more than its volume of 0.0195312 GiB. Raise volumeSizeInGb" in ended.reason
+
+
 def test_log_lines_of_both_streams_arrive_whole(bench: ContainerBench) -> None:
     code = "import sys\nfor i in range(2000): print('x' * 100, i); print('warned', i, file=sys.stderr)\n"
     ended: Ended = bench.complete({"job/main.py": code})

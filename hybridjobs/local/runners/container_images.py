@@ -43,6 +43,20 @@ def wanted_image(run: JobRun) -> WantedImage:
     return WantedImage(uri, f"{registry}/{parts['repository']}{parts['reference']}")
 
 
+def check_image_fits(uri: str, attributes: Mapping[str, Any], volume_bytes: int) -> None:
+    """Raise ClientFaultError for an image that the job's instance could not hold or run; `attributes` are docker's."""
+    if attributes["Architecture"] != "amd64":
+        raise ClientFaultError(
+            f"image '{uri}' is for {attributes['Architecture']}, and every instance type of Braket is x86-64. Build it"
+            " with --platform linux/amd64"
+        )
+    if attributes["Size"] > volume_bytes:
+        raise ClientFaultError(
+            f"image '{uri}' unpacks to {attributes['Size'] / 1e9:.1f} GB, more than the job's volume of"
+            f" {volume_bytes / (1 << 30):g} GiB. Raise volumeSizeInGb, or make the image smaller"
+        )
+
+
 class ContainerImages:
     """The images of an engine; one pull at a time."""
 

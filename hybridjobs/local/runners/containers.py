@@ -12,18 +12,21 @@ from requests.exceptions import RequestException
 
 from hybridjobs.local.processes import MARKER
 from hybridjobs.local.runners.base import JobRun
-from hybridjobs.local.runners.container_images import ContainerImages, wanted_image
+from hybridjobs.local.runners.container_images import ContainerImages, check_image_fits, wanted_image
+from hybridjobs.local.runners.container_pip import NO_PIP_SETTINGS, PipSettings
 from hybridjobs.local.runners.contract import (
     HostLayout,
     braket_environment,
     checkpoint_path,
     host_names,
+    volume_bytes,
     write_configuration,
 )
 from hybridjobs.local.runners.engine import JOB_LABEL
 from hybridjobs.local.runners.failures import ClientFaultError, HostEnd
 from hybridjobs.local.runners.job import HostPlan
 from hybridjobs.local.runners.logs import LONGEST_EVENT_BYTES, LogStream
+from hybridjobs.local.runners.storage import used_bytes
 
 COMMAND = "train"
 _INSIDE = HostLayout(Path("/"))
@@ -65,7 +68,9 @@ def _mounts(folders: Mapping[str, Path]) -> list[Mount]:
     return [Mount(target, str(source), type="bind") for target, source in folders.items()]
 
 
-def container_options(run: JobRun, plan: HostPlan, memory_bytes: int, labels: Mapping[str, str]) -> dict[str, Any]:
+def container_options(
+    run: JobRun, plan: HostPlan, memory_bytes: int, labels: Mapping[str, str], pip: PipSettings = NO_PIP_SETTINGS
+) -> dict[str, Any]:
     """Return the arguments of docker's `containers.create` beyond the image.
 
     The network is this machine's own, since the embedded cloud listens on loopback only; the names of the job's hosts
@@ -79,9 +84,12 @@ def container_options(run: JobRun, plan: HostPlan, memory_bytes: int, labels: Ma
         "hostname": plan.name,
         "network_mode": "host",
         "extra_hosts": dict.fromkeys(host_names(run.request), "127.0.0.1"),
-        "environment": container_variables(run, plan),
+        "environment": {**pip.variables, **container_variables(run, plan)},
         "labels": {**labels, JOB_LABEL: run.job_arn},
-        "mounts": _mounts(container_mounts(run, plan.layout)),
+        "mounts": [
+            *_mounts(container_mounts(run, plan.layout)),
+            *(Mount(target, str(source), type="bind", read_only=True) for target, source in pip.mounts.items()),
+        ],
         "nano_cpus": plan.resources.cpus * 1_000_000_000,
         "mem_limit": memory_bytes,
         "memswap_limit": memory_bytes,  # no swap on top
@@ -123,6 +131,7 @@ class ContainerHost:
         labels: Mapping[str, str],
         grace_seconds: float,
         owner: tuple[int, int] | None,
+        pip: PipSettings,
     ) -> None:
         self.plan = plan
         self.running_when_stopped: Sequence[str] = ()
@@ -134,6 +143,7 @@ class ContainerHost:
         self._labels = labels
         self._grace = math.ceil(grace_seconds)
         self._owner = owner
+        self._pip = pip
         self._image: Any = None
         self._container: Any = None
         self._started = False
@@ -143,7 +153,9 @@ class ContainerHost:
 
     def prepare(self) -> None:
         """Get the image, and make the folders and configuration files."""
-        self._image = self._images.obtain(wanted_image(self._run), lambda: not self._stopped)
+        wanted = wanted_image(self._run)
+        self._image = self._images.obtain(wanted, lambda: not self._stopped)
+        check_image_fits(wanted.uri, self._image.attrs, volume_bytes(self._run.request))
         layout = self.plan.layout
         layout.create()
         write_configuration(self._run, layout, self.plan.name, self.plan.resources)
@@ -158,7 +170,7 @@ class ContainerHost:
                 self._over.set()
                 ended(HostEnd(self.plan.name, None, None))
                 return
-            options = container_options(self._run, self.plan, self._memory, self._labels)
+            options = container_options(self._run, self.plan, self._memory, self._labels, self._pip)
             self._container = self._client.containers.create(self._image.id, **options)
             # Before the start, so that no line is missed; the engine makes a program wait whose lines nobody takes.
             output = self._container.attach(stream=True, demux=True)
@@ -167,6 +179,10 @@ class ContainerHost:
         pump = threading.Thread(target=self._pump, args=(output,), daemon=True)
         pump.start()
         threading.Thread(target=self._watch, args=(pump, ended), daemon=True).start()
+
+    def used_bytes(self) -> int:
+        """Return how much disk the mounted folders and the container's own layer take."""
+        return used_bytes(self.plan.layout.root) + self._layer_bytes()
 
     def stop(self) -> None:
         """Ask the program to end, kill the container after the grace; returns when it has ended."""
@@ -194,6 +210,15 @@ class ContainerHost:
         except (DockerException, RequestException) as error:
             # The reaper tries again when the runner ends.
             self._log.write(f"(the container {self._container.name} could not be removed: {error})")
+
+    def _layer_bytes(self) -> int:
+        if self._container is None:
+            return 0
+        try:
+            (found,) = self._client.api.containers(all=True, size=True, filters={"id": self._container.id}) or [{}]
+        except (DockerException, RequestException):  # measured again at the next look
+            return 0
+        return int(found.get("SizeRw") or 0)
 
     def _run_command(self) -> None:
         try:

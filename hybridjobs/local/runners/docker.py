@@ -14,6 +14,7 @@ from hybridjobs.local.runners import reaper
 from hybridjobs.local.runners.aws_clients import ClientCache
 from hybridjobs.local.runners.base import JobRun, Phase
 from hybridjobs.local.runners.container_images import ContainerImages
+from hybridjobs.local.runners.container_pip import pip_settings
 from hybridjobs.local.runners.containers import ContainerHost
 from hybridjobs.local.runners.contract import DATA_PARALLEL, HostLayout, HostResources, host_names
 from hybridjobs.local.runners.engine import (
@@ -62,6 +63,7 @@ class DockerRunner:
         self.label = str(uuid.uuid4())
         # Kept: this process's own variables may name another engine later, or none.
         self._engine = engine_variables(environment)
+        self._pip = pip_settings(environment)
         self._client = connect(self._engine)
         self._images = ContainerImages(self._client)
         self._machine = machine_of(self._client)
@@ -96,7 +98,7 @@ class DockerRunner:
             labels[RUN_FOLDER_LABEL] = run.aws_environment[MARKER]
         owner = None if os.geteuid() == 0 else (os.geteuid(), os.getegid())
         return ContainerHost(
-            run, plan, log, self._client, self._images, memory, labels, self.settings.grace_seconds, owner
+            run, plan, log, self._client, self._images, memory, labels, self.settings.grace_seconds, owner, self._pip
         )
 
     def close(self) -> None:

@@ -30,6 +30,7 @@ from hybridjobs.local.runners.job import HostPlan
 from hybridjobs.local.runners.logs import LONGEST_EVENT_BYTES, LogStream
 from hybridjobs.local.runners.machine import namespace_command, with_own_host_names
 from hybridjobs.local.runners.python_overlay import create_python
+from hybridjobs.local.runners.storage import used_bytes
 
 _LONGEST_FAILURE_BYTES = 64 * 1024
 # multiprocessing puts sockets there, whose paths may have 107 bytes, of which it needs about 32.
@@ -160,6 +161,10 @@ class Host:
         pump = threading.Thread(target=self._pump, args=(self._supervisor,), daemon=True)
         pump.start()
         threading.Thread(target=self._watch, args=(self._supervisor, pump, ended), daemon=True).start()
+
+    def used_bytes(self) -> int:
+        """Return how much disk the host's folder takes."""
+        return used_bytes(self.plan.layout.root)
 
     def stop(self) -> None:
         """End the whole tree; returns when it is gone."""

@@ -37,7 +37,6 @@ from hybridjobs.local.runners.storage import (
     list_objects,
     planned_fetches,
     upload_archive,
-    used_bytes,
     write_archive,
 )
 
@@ -85,6 +84,10 @@ class JobHost(Protocol):
 
     def start(self, ended: Callable[[HostEnd], None]) -> None:
         """Start the program without waiting for it; `ended` is called once, from any thread, with its end."""
+        ...
+
+    def used_bytes(self) -> int:
+        """Return how much of the job's volume the host takes now."""
         ...
 
     def stop(self) -> None:
@@ -248,7 +251,7 @@ class HostedJob:
             except (ClientError, BotoCoreError, Boto3Error) as error:
                 log.write(f"Checkpoints could not be stored, trying again: {error}")
         for host in self._hosts:
-            self._check_room(self._volume - used_bytes(host.plan.layout.root))
+            self._check_room(self._volume - host.used_bytes())
 
     def _check_room(self, room: int) -> None:
         if room < 0:
