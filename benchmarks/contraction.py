@@ -442,5 +442,5 @@ def main() -> None:
 if __name__ == "__main__":
     os.environ |= ONE_THREAD
     with tempfile.TemporaryDirectory() as folder:
-        os.environ.setdefault("HYBRIDJOBS_PLAN_FOLDER", folder)
+        os.environ.setdefault("HYBRIDJOBS_CACHE_FOLDER", folder)
         main()

@@ -16,6 +16,9 @@ ACCOUNT = "000000000000"
 REGION = "us-east-1"
 _LOOPBACK = "127.0.0.1,localhost"
 
+CACHE_FOLDER = "HYBRIDJOBS_CACHE_FOLDER"
+"""Names the folder where the contraction simulator keeps plans and compiled kernels from one job to the next."""
+
 UNSET = (
     "AWS_CA_BUNDLE",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN",
@@ -113,6 +116,7 @@ def process_environment(folder: RunFolder, base: Mapping[str, str] | None = None
     programs = [str(Path(sys.executable).parent), str(folder.root / "node_modules" / ".bin")]
     home, temporary = str(folder.home), str(folder.temporary)
     return inherited | {
+        CACHE_FOLDER: base.get(CACHE_FOLDER, _user_cache_folder(base)),
         MARKER: str(folder.path),
         "HOME": home,
         "PATH": os.pathsep.join(dict.fromkeys([*programs, *inherited.get("PATH", os.defpath).split(os.pathsep)])),
@@ -125,3 +129,10 @@ def process_environment(folder: RunFolder, base: Mapping[str, str] | None = None
         "XDG_RUNTIME_DIR": temporary,
         "XDG_STATE_HOME": f"{home}/.local/state",
     }
+
+
+def _user_cache_folder(base: Mapping[str, str]) -> str:
+    """Outlives the run folder; empty, which keeps nothing, for a user without a home."""
+    if base.get("XDG_CACHE_HOME"):
+        return f"{base['XDG_CACHE_HOME']}/hybridjobs"
+    return f"{base['HOME']}/.cache/hybridjobs" if base.get("HOME") else ""

@@ -5,7 +5,6 @@ as one number for all samples.
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from contraction.block_kernels import BIT_COUNTS, COMPRESSION, Table, Values, compress
 from contraction.compiled import compiled
@@ -233,64 +232,4 @@ def backward_batch(
             _pass_on(
                 inputs, first_input, last, plain_re, plain_im, plain_bar_re, plain_bar_im,
                 re, im, bar_re, bar_im, lanes, work_re, work_im, bases,
-            )  # fmt: skip
-
-
-@compiled
-def evaluate_batch(  # noqa: PLR0912  (calls of kernels by kernels are kept few)
-    steps: Table, inputs: Table, groups: Table, roots: Table,
-    plain_re: Values, plain_im: Values, plain_bar_re: Values, plain_bar_im: Values,
-    re: Values, im: Values, bar_re: Values, bar_im: Values, lanes: int, computed: bool,
-    cotangents: npt.NDArray[np.float64], results: npt.NDArray[np.float64],
-    work_re: Values, work_im: Values, bases: Table, rows: Table, low_masks: Table,
-) -> None:  # fmt: skip
-    """Evaluate every network for one chunk of samples, given the shared steps without batch; optionally its adjoint.
-
-    Passed on:
-        steps, inputs, groups, roots: of the plan.
-        plain_re, plain_im: buffer of tables without batch, all computed.
-        plain_bar_re, plain_bar_im: adjoints of those, added to.
-        re, im: (entries x lanes) buffer with the batched leaf tables filled in.
-        bar_re, bar_im: adjoints of those, zeroed here.
-        lanes: samples in the chunk.
-        computed: whether the buffer still holds the values of the only network; they are computed where not.
-        cotangents: (networks, lanes) derivative of the loss by each value; of size 0 for values only.
-        results: (networks, lanes) real parts of the values.
-        work_re, work_im: scratch of (MOST_INPUTS + 1) lanes entries.
-        bases, rows, low_masks: scratch of MOST_INPUTS entries.
-    """
-    networks = roots.shape[0]
-    differentiate = cotangents.size > 0
-    # The batched steps that networks share (group 1) run first forward, and last backward.
-    for turn in range(networks + 2):
-        group = turn + 1 if turn <= networks else 1
-        start, stop = groups[group, 0], groups[group, 1]
-        if turn <= networks and not computed:
-            forward_batch(
-                steps, inputs, start, stop, plain_re, plain_im, re, im, lanes, work_re, work_im, bases, rows, low_masks
-            )
-        if turn == 0:
-            for entry in range(bar_re.size):
-                bar_re[entry] = 0.0
-                bar_im[entry] = 0.0
-            continue
-        if turn <= networks:
-            root, batched = roots[turn - 1, 0], roots[turn - 1, 1]
-            for lane in range(lanes):
-                results[turn - 1, lane] = re[root * lanes + lane] if batched else plain_re[root]
-            if differentiate:
-                for number in range(start, stop):
-                    first = steps[number, OUTPUT] * lanes
-                    for entry in range(first, first + steps[number, STORED] * lanes):
-                        bar_re[entry] = 0.0
-                        bar_im[entry] = 0.0
-                for lane in range(lanes):
-                    if batched:
-                        bar_re[root * lanes + lane] += cotangents[turn - 1, lane]
-                    else:
-                        plain_bar_re[root] += cotangents[turn - 1, lane]
-        if differentiate:
-            backward_batch(
-                steps, inputs, start, stop, plain_re, plain_im, plain_bar_re, plain_bar_im,
-                re, im, bar_re, bar_im, lanes, work_re, work_im, bases, rows, low_masks,
             )  # fmt: skip

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from contraction.compiled import compiled
+from contraction.compiled import compiled, inlined
 from contraction.step_table import BITS, BLOCK, BLOCK_BITS, FOLDED, HALVINGS, OUTPUT, SIGN, STORED, SUMMED
 
 Table = npt.NDArray[np.int64]
 Values = npt.NDArray[np.floating[Any]]
+Index = int | np.signedinteger[Any]
 
 
 def _compression_table() -> npt.NDArray[np.uint8]:
@@ -30,7 +31,7 @@ BIT_COUNTS = np.array([int(mask).bit_count() for mask in range(BLOCK)], dtype=np
 
 
 @compiled
-def compress(index: int, mask: int) -> int:
+def compress(index: Index, mask: Index) -> int:
     """The bits of `index` at the bits of `mask`, moved together."""
     result: Any = 0
     shift: Any = 0
@@ -45,7 +46,7 @@ def compress(index: int, mask: int) -> int:
 
 @compiled
 def load_block(
-    re: Values, im: Values, base: int, low_mask: int, count: int, to_re: Values, to_im: Values, row: int
+    re: Values, im: Values, base: Index, low_mask: Index, count: Index, to_re: Values, to_im: Values, row: Index
 ) -> None:
     """Copy the block of a table at `base` to `row` of the scratch arrays."""
     source, target, lanes = np.uintp(base), np.uintp(row), np.uintp(count)
@@ -64,14 +65,14 @@ def load_block(
 def multiply_rows(
     a_re: Values,
     a_im: Values,
-    a: int,
+    a: Index,
     b_re: Values,
     b_im: Values,
-    b: int,
-    count: int,
+    b: Index,
+    count: Index,
     c_re: Values,
     c_im: Values,
-    c: int,
+    c: Index,
 ) -> None:
     """C = a b, each a row of `count` complex numbers that starts at the index given."""
     first, second, target = np.uintp(a), np.uintp(b), np.uintp(c)
@@ -83,7 +84,7 @@ def multiply_rows(
 
 
 @compiled
-def _output_entry(steps: Table, step: int, index: int) -> tuple[int, float, int]:
+def _output_entry(steps: Table, step: int, index: Index) -> tuple[int, float, int]:
     """Where a joint index lands in a step's output, with what weight, and which way the following ones lie."""
     output_bits = steps[step, BITS] - steps[step, SUMMED]
     output_mask = (1 << output_bits) - 1
@@ -100,9 +101,17 @@ def _output_entry(steps: Table, step: int, index: int) -> tuple[int, float, int]
     return steps[step, OUTPUT] + entry, weight, direction
 
 
-@compiled
+@inlined
 def store_block(
-    steps: Table, step: int, index: int, count: int, work_re: Values, work_im: Values, row: int, re: Values, im: Values
+    steps: Table,
+    step: int,
+    index: Index,
+    count: Index,
+    work_re: Values,
+    work_im: Values,
+    row: Index,
+    re: Values,
+    im: Values,
 ) -> None:
     """Add a block of products to the step's output."""
     entry, weight, direction = _output_entry(steps, step, index)
@@ -124,9 +133,17 @@ def store_block(
             im[first + lane] += weight * work_im[source + lane]
 
 
-@compiled
+@inlined
 def fetch_block(
-    steps: Table, step: int, index: int, count: int, re: Values, im: Values, work_re: Values, work_im: Values, row: int
+    steps: Table,
+    step: int,
+    index: Index,
+    count: Index,
+    re: Values,
+    im: Values,
+    work_re: Values,
+    work_im: Values,
+    row: Index,
 ) -> None:
     """Read the adjoints of the output entries that a block of products was added to."""
     entry, weight, direction = _output_entry(steps, step, index)
@@ -148,9 +165,9 @@ def fetch_block(
             work_im[target + lane] = weight * im[first + lane]
 
 
-@compiled
+@inlined
 def add_block(
-    re: Values, im: Values, base: int, low_mask: int, count: int, work_re: Values, work_im: Values, row: int
+    re: Values, im: Values, base: Index, low_mask: Index, count: Index, work_re: Values, work_im: Values, row: Index
 ) -> None:
     """Add a row of the scratch arrays to the entries that a block was loaded from."""
     source, target, lanes = np.uintp(row), np.uintp(base), np.uintp(count)

@@ -12,6 +12,7 @@ from contraction.cost import DEFAULT_MEMORY_LIMIT, Cost, combined_cost, table_by
 from contraction.elimination import EliminationOrder, find_order
 from contraction.leaf_tables import LeafGather, SlicedAxes, TableGroup, leaf_gather, table_groups
 from contraction.light_cone import TableRegister, TableView, word_network
+from contraction.matrix_steps import MatrixStep, matrix_steps
 from contraction.network import Network
 from contraction.plan import Plan, PlanBuilder
 from contraction.slicing import SlicedNetwork, slice_network
@@ -30,12 +31,14 @@ class PlanPart:
         plan: the steps.
         gathers: leaf entries of the plain and of the batched buffer.
         slices: number of evaluations whose sum is the result.
+        matrix_steps: those of the plan's steps that run as matrix products.
     """
 
     words: tuple[int, ...]
     plan: Plan
     gathers: tuple[LeafGather, LeafGather]
     slices: int
+    matrix_steps: tuple[MatrixStep, ...]
 
 
 @dataclass(frozen=True)
@@ -133,14 +136,13 @@ class _Planner:
 
     def cost(self, parts: Sequence[PlanPart]) -> Cost:
         """Of all parts one after another, beside one state vector a sample."""
-        lanes = min(self._batch, LANES)
         return combined_cost(
             width=max(part.plan.width for part in parts),
             operations=sum(
                 part.slices * (part.plan.operations[0] + part.plan.operations[1] * self._batch) for part in parts
             ),
             steps=sum(part.slices * len(part.plan.steps) for part in parts),
-            table_bytes=max(table_bytes(part.plan, lanes, self._batch) for part in parts),
+            table_bytes=max(_bytes_of(part.plan, self._batch) for part in parts),
             slices=max(part.slices for part in parts),
             qubits=self._circuit.wires,
             gates=len(self._circuit.gates),
@@ -180,7 +182,7 @@ class _Planner:
             return False
         builder = PlanBuilder(self._batch)
         builder.add_network(network, order.order)
-        return table_bytes(builder.build(), min(self._batch, LANES), self._batch) <= self._limit
+        return _bytes_of(builder.build(), self._batch) <= self._limit
 
     def _stored(self, networks: Sequence[SlicedNetwork]) -> plan_cache.StoredPlan:
         """Plan networks together; a factor's table becomes the number of its view and cuts."""
@@ -206,4 +208,11 @@ class _Planner:
             )
             for kind in (False, True)
         )
-        return PlanPart(tuple(words), stored.plan, (plain, batched), 1 << sliced)
+        return PlanPart(tuple(words), stored.plan, (plain, batched), 1 << sliced, matrix_steps(stored.plan))
+
+
+def _bytes_of(plan: Plan, batch: int) -> float:
+    """Of the tables, their adjoints, and the matrices of the largest matrix step."""
+    lanes = min(batch, LANES)
+    matrices = max((step.scratch_entries for step in matrix_steps(plan)), default=0)
+    return table_bytes(plan, lanes, batch) + 16.0 * matrices * lanes

@@ -11,7 +11,6 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 # Without numba's runtime ("_nrt") a call of one kernel by another counts no references to its arrays, each of which
 # costs two locked instructions: 90 of 100 ns of a typical call.
 _OPTIONS: dict[str, Any] = {
-    "cache": True,
     "nogil": True,
     "error_model": "numpy",
     "fastmath": {"contract"},
@@ -28,10 +27,26 @@ def compiled(function: _Function) -> _Function:
     Raises:
         MissingLibraryError: numba isn't installed.
     """
+    dispatcher = _numba(function).njit(**_OPTIONS)(function)
+    from contraction.kernel_cache import keep_on_disk  # noqa: PLC0415  (imports numba)
+
+    keep_on_disk(dispatcher)
+    return cast("_Function", dispatcher)
+
+
+def inlined(function: _Function) -> _Function:
+    """Make a function part of every compiled function that calls it, and compile it nowhere else.
+
+    For one that is called in one place: compiled on its own as well it would be compiled twice.
+    """
+    return cast("_Function", _numba(function).njit(**_OPTIONS, inline="always")(function))
+
+
+def _numba(function: Callable[..., Any]) -> Any:
     try:
         import numba  # noqa: PLC0415  (heavy, and optional for the torch execution)
     except ImportError as error:
         raise MissingLibraryError(
             f"kernel {function.__name__!r} needs numba, which is not installed. Install numba>=0.61."
         ) from error
-    return cast("_Function", numba.njit(**_OPTIONS)(function))
+    return numba

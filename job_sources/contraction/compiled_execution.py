@@ -1,15 +1,16 @@
 """Evaluate a planned circuit on the CPU by compiled sweeps, as one function of the gate tables with its adjoint."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from contraction.batch_kernels import evaluate_batch
+from contraction.batch_kernels import backward_batch, forward_batch
 from contraction.circuit_plan import PlanPart
-from contraction.step_table import LANES, MOST_INPUTS, SCRATCH
-from contraction.sweep_kernels import backward_sweep, evaluate_networks, forward_sweep
+from contraction.matrix_steps import MatrixStep
+from contraction.step_table import LANES, MOST_INPUTS, OUTPUT, SCRATCH, STORED
+from contraction.sweep_kernels import evaluate_networks
 
 Array = npt.NDArray[Any]
 
@@ -54,6 +55,7 @@ class CompiledEvaluation:
 
     def __init__(self, part: PlanPart, number: int, plain: Array, batched: Array) -> None:
         self._plan = part.plan
+        self._matrix_steps = part.matrix_steps
         self._signs = part.gathers[0].signs, part.gathers[1].signs
         self._places = part.gathers[0].at_slice(number), part.gathers[1].at_slice(number)
         self._batched = batched
@@ -77,15 +79,12 @@ class CompiledEvaluation:
         words = len(plan.roots)
         if not self._batch:
             return self._plain_values(self._zeros(0), self._zeros(0), self._zeros(0))[:, None]
-        start, stop = plan.groups[0]
-        forward_sweep(plan.steps, plan.inputs, start, stop, self._re, self._im, *self._scratch)
+        self._shared_plain_steps(self._zeros(0), self._zeros(0), self._zeros(0))
         collected = self._zeros(words, self._batch)
         keep = words == 1 and 2 * plan.buffer_entries[1] * self._batch * self._type.itemsize <= _KEPT_BYTES
-        none = (self._zeros(0), self._zeros(0))
         for first, lanes in self._chunks():
             tables = self._filled_lanes(first, lanes)
-            chunk = self._evaluate_chunk(tables, none, none, lanes, self._zeros(0, 0))
-            collected[:, first : first + lanes] = chunk
+            collected[:, first : first + lanes] = self._chunk_values(tables, lanes)
             if keep:
                 self._kept[first] = tables
         return collected
@@ -96,7 +95,6 @@ class CompiledEvaluation:
         Args:
             cotangents: derivative of the loss by each value, of the values' shape.
         """
-        plan = self._plan
         cotangents = np.ascontiguousarray(cotangents, dtype=self._type)
         bars = np.zeros_like(self._re), np.zeros_like(self._re)
         batched = np.zeros(self._batched.shape, dtype=self._batched.dtype)
@@ -104,15 +102,15 @@ class CompiledEvaluation:
             self._plain_values(cotangents[:, 0].copy(), *bars)
             return self._collected(bars, self._plain_size, 1, batched=False)[:, 0], batched
         for first, lanes in self._chunks():
-            kept = self._kept.get(first)
-            tables = kept or self._filled_lanes(first, lanes)
-            lane_bars = np.empty_like(tables[0]), np.empty_like(tables[0])
+            tables = self._kept.get(first)
+            computed = tables is not None
+            if tables is None:
+                tables = self._filled_lanes(first, lanes)
+            lane_bars = np.zeros_like(tables[0]), np.zeros_like(tables[0])
             chunk = np.ascontiguousarray(cotangents[:, first : first + lanes])
-            self._evaluate_chunk(tables, bars, lane_bars, lanes, chunk, computed=kept is not None)
+            self._chunk_adjoints(tables, bars, lane_bars, lanes, chunk, computed=computed)
             batched[:, first : first + lanes] = self._collected(lane_bars, len(batched), lanes, batched=True)
-        start, stop = plan.groups[0]
-        work_re, work_im, bases = self._scratch
-        backward_sweep(plan.steps, plan.inputs, start, stop, self._re, self._im, *bars, work_re, work_im, bases)
+        self._shared_plain_steps(self._zeros(1), *bars)
         return self._collected(bars, self._plain_size, 1, batched=False)[:, 0], batched
 
     def _plain_values(self, coefficients: Array, bar_re: Array, bar_im: Array) -> Array:
@@ -120,9 +118,17 @@ class CompiledEvaluation:
         results = self._zeros(len(plan.roots))
         evaluate_networks(
             plan.steps, plan.inputs, plan.groups, plan.roots, coefficients,
-            self._re, self._im, bar_re, bar_im, results, *self._scratch,
+            self._re, self._im, bar_re, bar_im, results, False, *self._scratch,
         )  # fmt: skip
         return results
+
+    def _shared_plain_steps(self, coefficients: Array, bar_re: Array, bar_im: Array) -> None:
+        """Run the steps of group 0 forward, or with a coefficient backward from the adjoints given."""
+        plan = self._plan
+        evaluate_networks(
+            plan.steps, plan.inputs, plan.groups, plan.roots[:0], coefficients, self._re, self._im,
+            bar_re, bar_im, self._zeros(0), bool(coefficients.size), *self._scratch,
+        )  # fmt: skip
 
     def _chunks(self) -> Iterator[tuple[int, int]]:
         for first in range(0, self._batch, self._lanes):
@@ -141,7 +147,17 @@ class CompiledEvaluation:
         re[: chosen.size] = chosen.real.ravel()
         im[: chosen.size] = (chosen.imag * self._signs[batched][:, None]).ravel()
 
-    def _evaluate_chunk(
+    def _chunk_values(self, tables: tuple[Array, Array], lanes: int) -> Array:
+        """Values of every network for some samples: shape (networks, lanes)."""
+        results = self._zeros(len(self._plan.roots), lanes)
+        self._forward(1, tables, lanes)
+        for network in range(len(results)):
+            self._forward(2 + network, tables, lanes)
+            root, batched = self._plan.roots[network]
+            results[network] = tables[0][root * lanes : (root + 1) * lanes] if batched else self._re[root]
+        return results
+
+    def _chunk_adjoints(
         self,
         tables: tuple[Array, Array],
         plain_bars: tuple[Array, Array],
@@ -149,15 +165,55 @@ class CompiledEvaluation:
         lanes: int,
         cotangents: Array,
         *,
-        computed: bool = False,
-    ) -> Array:
+        computed: bool,
+    ) -> None:
+        """Add to the adjoints, the batched ones zero before; `computed`: the tables of the only network are there."""
         plan = self._plan
-        results = self._zeros(len(plan.roots), lanes)
-        evaluate_batch(
-            plan.steps, plan.inputs, plan.groups, plan.roots, self._re, self._im, *plain_bars,
-            *tables, *lane_bars, lanes, computed, cotangents, results, *self._lane_scratch,
-        )  # fmt: skip
-        return results
+        if not computed:
+            self._forward(1, tables, lanes)
+        for network, (root, batched) in enumerate(plan.roots):
+            if not computed:
+                self._forward(2 + network, tables, lanes)
+            # Each network's own tables lie where the one before had its own.
+            for step in plan.steps[slice(*plan.groups[2 + network])]:
+                for bars in lane_bars:
+                    bars[step[OUTPUT] * lanes : (step[OUTPUT] + step[STORED]) * lanes] = 0.0
+            if batched:
+                lane_bars[0][root * lanes : (root + 1) * lanes] += cotangents[network]
+            else:
+                plain_bars[0][root] += cotangents[network].sum()
+            self._backward(2 + network, tables, plain_bars, lane_bars, lanes)
+        self._backward(1, tables, plain_bars, lane_bars, lanes)
+
+    def _forward(self, group: int, tables: tuple[Array, Array], lanes: int) -> None:
+        plan = self._plan
+        buffers = (self._re, self._im), _by_lane(tables, lanes)
+        for part in _segments(plan.groups[group], self._matrix_steps):
+            if isinstance(part, MatrixStep):
+                part.forward(buffers)
+            else:
+                forward_batch(
+                    plan.steps, plan.inputs, *part, self._re, self._im, *tables, lanes, *self._lane_scratch
+                )  # fmt: skip
+
+    def _backward(
+        self,
+        group: int,
+        tables: tuple[Array, Array],
+        plain_bars: tuple[Array, Array],
+        lane_bars: tuple[Array, Array],
+        lanes: int,
+    ) -> None:
+        plan = self._plan
+        buffers = (self._re, self._im), _by_lane(tables, lanes)
+        for part in reversed(_segments(plan.groups[group], self._matrix_steps)):
+            if isinstance(part, MatrixStep):
+                part.backward(buffers, (plain_bars, _by_lane(lane_bars, lanes)))
+            else:
+                backward_batch(
+                    plan.steps, plan.inputs, *part, self._re, self._im, *plain_bars,
+                    *tables, *lane_bars, lanes, *self._lane_scratch,
+                )  # fmt: skip
 
     def _collected(self, bars: tuple[Array, Array], entries: int, lanes: int, *, batched: bool) -> Array:
         """Sum the leaves' adjoints over the leaves that are views of one table entry.
@@ -173,3 +229,22 @@ class CompiledEvaluation:
         result = np.zeros((entries, lanes), dtype=leaves.dtype)
         np.add.at(result, places, leaves)
         return result
+
+
+def _by_lane(tables: tuple[Array, Array], lanes: int) -> tuple[Array, Array]:
+    return tables[0].reshape(-1, lanes), tables[1].reshape(-1, lanes)
+
+
+def _segments(group: Array, matrix_steps: Sequence[MatrixStep]) -> list[MatrixStep | tuple[int, int]]:
+    """The steps of a group (first, end) in order: matrix steps, and ranges of the others between them."""
+    start, stop = group.tolist()
+    segments: list[MatrixStep | tuple[int, int]] = []
+    for step in matrix_steps:
+        if start <= step.number < stop:
+            if step.number > start:
+                segments.append((start, step.number))
+            segments.append(step)
+            start = step.number + 1
+    if stop > start:
+        segments.append((start, stop))
+    return segments

@@ -188,7 +188,7 @@ class MaxCutQaoa:
         results = np.zeros(len(plan.roots))
         evaluate_networks(
             plan.steps, plan.inputs, plan.groups, plan.roots, coefficients,
-            self._re, self._im, self._bar_re, self._bar_im, results, *self._scratch,
+            self._re, self._im, self._bar_re, self._bar_im, results, False, *self._scratch,
         )  # fmt: skip
         return results
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from contraction.block_kernels import Index
 from contraction.compiled import compiled
 
 MINIMUM_FILL = 0
@@ -33,7 +34,7 @@ def _count_bits(word: np.uint64) -> np.int64:
 
 
 @compiled
-def _score(rows: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64], vertex: int, rule: int) -> float:
+def _score(rows: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64], vertex: Index, rule: Index) -> float:
     """Price of eliminating one vertex now: missing edges among its neighbours, or bits of the joint table."""
     words = rows.shape[1]
     degree = 0
@@ -56,7 +57,7 @@ def _score(rows: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64], verte
 
 
 @compiled
-def _eliminate(rows: npt.NDArray[np.uint64], vertex: int) -> None:
+def _eliminate(rows: npt.NDArray[np.uint64], vertex: Index) -> None:
     """Join all neighbours of a vertex and take it out; its own row is kept."""
     words = rows.shape[1]
     for word in range(words):
@@ -121,7 +122,7 @@ def eliminate_greedily(
                     ):
                         touched = True
             if touched:
-                scores[vertex] = _score(rows, weights, vertex, rule)
+                scores[vertex] = _score(rows, weights, np.int64(vertex), np.int64(rule))
                 if temperature > 0.0:
                     state = state * _MULTIPLIER + _INCREMENT
                     uniform = (float(state >> _NOISE_SHIFT) + 0.5) * 2.0**-53
@@ -136,7 +137,7 @@ def eliminate_greedily(
                 or (scores[vertex] == scores[best] and priority[vertex] < priority[best])
             ):
                 best = vertex
-        bits = _score(rows, weights, best, MINIMUM_WIDTH)
+        bits = _score(rows, weights, np.int64(best), np.int64(MINIMUM_WIDTH))
         operations += 2.0**bits
         width = max(width, bits)
         if operations > limit:
@@ -144,7 +145,7 @@ def eliminate_greedily(
         order[position] = best
         alive[best] = False
         eliminated = best
-        _eliminate(rows, best)
+        _eliminate(rows, np.int64(best))
     return operations, width
 
 
@@ -204,12 +205,12 @@ def anneal_order(  # noqa: PLR0912  (one loop whose parts share all their state)
                         vertex = order[place + step]
                         if side == 1:
                             vertex = order[place + distance] if step == 0 else order[place + step - 1]
-                        price = 2.0 ** _score(trial, weights, vertex, MINIMUM_WIDTH)
+                        price = 2.0 ** _score(trial, weights, np.int64(vertex), np.int64(MINIMUM_WIDTH))
                         if side == 0:
                             before += price
                         else:
                             after += price
-                        _eliminate(trial, vertex)
+                        _eliminate(trial, np.int64(vertex))
                 changed = total - before + after
                 state = state * _MULTIPLIER + _INCREMENT
                 uniform = (float(state >> _NOISE_SHIFT) + 0.5) * 2.0**-53
@@ -220,10 +221,10 @@ def anneal_order(  # noqa: PLR0912  (one loop whose parts share all their state)
                     order[place] = moved
                     total = changed
             vertex = order[place]
-            bits = _score(rows, weights, vertex, MINIMUM_WIDTH)
+            bits = _score(rows, weights, np.int64(vertex), np.int64(MINIMUM_WIDTH))
             seen += 2.0**bits
             width = max(width, bits)
-            _eliminate(rows, vertex)
+            _eliminate(rows, np.int64(vertex))
         total = seen
         if seen < best:
             best, best_width = seen, width

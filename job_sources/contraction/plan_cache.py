@@ -8,7 +8,6 @@ writers of one plan the second replaces the first by the same plan. A file that 
 import hashlib
 import json
 import logging
-import os
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
@@ -19,12 +18,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from contraction.cache_folder import cache_folder
 from contraction.plan import LeafLayout, Plan
 
 # Raise it with any change of networks, orders, steps or kernels that makes an old plan wrong or slow.
 PLANNER_VERSION = 1
-
-FOLDER_VARIABLE = "HYBRIDJOBS_PLAN_FOLDER"
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -42,16 +40,9 @@ _Plan = TypeVar("_Plan", StoredPlan, StoredPlan | None)
 
 
 def default_folder() -> Path | None:
-    """Folder for plans: $HYBRIDJOBS_PLAN_FOLDER, else below the user's cache folder; None when set but empty."""
-    chosen = os.environ.get(FOLDER_VARIABLE)
-    if chosen is not None:
-        return Path(chosen) if chosen else None
-    base = os.environ.get("XDG_CACHE_HOME")
-    try:
-        cache = Path(base) if base else Path.home() / ".cache"
-    except RuntimeError:  # no home folder: a container's nameless user
-        return None
-    return cache / "hybridjobs" / "contraction-plans"
+    """Folder for plans below the cache folder (see cache_folder); None where nothing is to be kept."""
+    folder = cache_folder()
+    return None if folder is None else folder / "contraction-plans"
 
 
 def plan_key(structure: object) -> str:

@@ -17,7 +17,7 @@ OFFSET, MASK, INPUT_BATCHED = range(3)
 
 MOST_INPUTS = 6
 
-# Entries without a batch are worked on in blocks of so many; rows of scratch: see sweep_kernels.backward_sweep.
+# Entries without a batch are worked on in blocks of so many; rows of scratch: see sweep_kernels.
 BLOCK_BITS = 6
 BLOCK = 1 << BLOCK_BITS
 SCRATCH = (3 * MOST_INPUTS + 1) * BLOCK

@@ -5,6 +5,8 @@ A table that depends on all low bits of the joint index is read as contiguous me
 loops from being vectorised.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,7 +21,7 @@ from contraction.block_kernels import (
     multiply_rows,
     store_block,
 )
-from contraction.compiled import compiled
+from contraction.compiled import compiled, inlined
 from contraction.step_table import (
     BITS,
     BLOCK,
@@ -34,8 +36,8 @@ from contraction.step_table import (
 )
 
 
-@compiled
-def forward_sweep(
+@inlined
+def _forward_sweep(
     steps: Table,
     inputs: Table,
     start: int,
@@ -51,7 +53,7 @@ def forward_sweep(
     Row j of the scratch arrays (SCRATCH entries) holds a block of the product of inputs 0 to j. Inputs come slowest
     changing first, so that most blocks recompute the last rows only; one further row takes a loaded block.
     """
-    loaded = MOST_INPUTS * BLOCK
+    loaded: Any = np.int64(MOST_INPUTS * BLOCK)
     for number in range(start, stop):
         bits = steps[number, BITS]
         offset, stored = steps[number, OUTPUT], steps[number, STORED]
@@ -63,7 +65,7 @@ def forward_sweep(
             im[entry] = 0.0
         for high in range(1 << (bits - block_bits)):
             changed = False
-            row = 0
+            row: Any = np.int64(0)  # a literal would have kernels compiled once more, for it alone
             for j in range(input_count):
                 mask = inputs[first_input + j, MASK]
                 low_mask = mask & (count - 1)
@@ -76,7 +78,7 @@ def forward_sweep(
                 row = j * BLOCK
                 if changed:
                     if j == 0:
-                        load_block(re, im, base, low_mask, count, work_re, work_im, 0)
+                        load_block(re, im, base, low_mask, count, work_re, work_im, np.int64(0))
                     elif low_mask == count - 1:
                         multiply_rows(work_re, work_im, row - BLOCK, re, im, base, count, work_re, work_im, row)
                     else:
@@ -87,8 +89,8 @@ def forward_sweep(
             store_block(steps, number, high << block_bits, count, work_re, work_im, row, re, im)
 
 
-@compiled
-def backward_sweep(  # noqa: PLR0912  (calls of kernels by kernels are kept few)
+@inlined
+def _backward_sweep(  # noqa: PLR0912  (calls of kernels by kernels are kept few)
     steps: Table,
     inputs: Table,
     start: int,
@@ -108,7 +110,7 @@ def backward_sweep(  # noqa: PLR0912  (calls of kernels by kernels are kept few)
     product of the inputs before it, the next ones the adjoints not yet added to its table, and the last row the
     output's adjoint times the inputs after it.
     """
-    before, pending, after = MOST_INPUTS * BLOCK, 2 * MOST_INPUTS * BLOCK, 3 * MOST_INPUTS * BLOCK
+    before, pending, after = np.int64(MOST_INPUTS * BLOCK), 2 * MOST_INPUTS * BLOCK, 3 * MOST_INPUTS * BLOCK
     for number in range(stop - 1, start - 1, -1):
         bits = steps[number, BITS]
         block_bits = min(BLOCK_BITS, bits)
@@ -176,6 +178,7 @@ def evaluate_networks(
     bar_re: Values,
     bar_im: Values,
     results: npt.NDArray[np.float64],
+    computed: bool,
     work_re: Values,
     work_im: Values,
     bases: Table,
@@ -188,6 +191,7 @@ def evaluate_networks(
         re, im: flat buffers with the leaf tables filled in.
         bar_re, bar_im: adjoints, zeroed here; the leaves' part holds the result. Not used for values only.
         results: (networks,) real parts of the networks' values.
+        computed: whether the buffers still hold the tables and `bar_re`, `bar_im` the adjoints to go back from.
         work_re, work_im: scratch of SCRATCH entries.
         bases: scratch of MOST_INPUTS entries.
     """
@@ -197,12 +201,13 @@ def evaluate_networks(
     for turn in range(networks + 2):
         group = turn + 1 if 0 < turn <= networks else 0
         start, stop = groups[group, 0], groups[group, 1]
-        if turn <= networks:
-            forward_sweep(steps, inputs, start, stop, re, im, work_re, work_im, bases)
+        if turn <= networks and not computed:
+            _forward_sweep(steps, inputs, start, stop, re, im, work_re, work_im, bases)
         if turn == 0:
-            for entry in range(bar_re.size):
-                bar_re[entry] = 0.0
-                bar_im[entry] = 0.0
+            if not computed:
+                for entry in range(bar_re.size):
+                    bar_re[entry] = 0.0
+                    bar_im[entry] = 0.0
             continue
         if turn <= networks:
             root = roots[turn - 1, 0]
@@ -214,4 +219,4 @@ def evaluate_networks(
                         bar_im[entry] = 0.0
                 bar_re[root] += coefficients[turn - 1]
         if differentiate:
-            backward_sweep(steps, inputs, start, stop, re, im, bar_re, bar_im, work_re, work_im, bases)
+            _backward_sweep(steps, inputs, start, stop, re, im, bar_re, bar_im, work_re, work_im, bases)

@@ -6,15 +6,19 @@ a global phase, so a layer is one IsingZZ(gamma w) an edge and one RX(2 beta) a 
 row 0 holds the gammas, row 1 the betas. A circuit addresses them by their position in the flattened array.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pennylane as qml
 from numpy.typing import NDArray
 
+from qaoa_source.pennylane_later import qml
 from qaoa_source.problem import MaxCutProblem
+
+if TYPE_CHECKING:
+    from pennylane.operation import Operator
 
 # Passes over the state that an adjoint gradient takes: for a rotation forward, back on two states, and an inner product
 # with its generator; for a CNOT half a state forward and back on two. Only ratios between circuits matter.
@@ -72,12 +76,12 @@ class Circuit:
         return estimated_work(self.wires, len(self.gates), flips, len(self.terms))
 
     @cached_property
-    def measured(self) -> qml.operation.Operator:
+    def measured(self) -> "Operator":
         """The weighted sum of the terms, as one observable so that one reverse pass serves them all."""
         return qml.Hamiltonian([term.coefficient for term in self.terms], [pauli_z(term.wires) for term in self.terms])
 
     @cached_property
-    def prepared(self) -> tuple[qml.operation.Operator, ...]:
+    def prepared(self) -> "tuple[Operator, ...]":
         """The operations that make the state |+...+>."""
         return tuple(qml.Hadamard(wires=wire) for wire in range(self.wires))
 
@@ -148,26 +152,23 @@ def whole_circuit(problem: MaxCutProblem, p: int) -> Circuit:
     return Circuit(problem.nodes, tuple(gates), tuple(terms))
 
 
-_ROTATIONS: dict[str, Callable[..., qml.operation.Operator]] = {"IsingZZ": qml.IsingZZ, "RZ": qml.RZ, "RX": qml.RX}
-
-
-def _operations_of(gate: Gate, angle: object) -> list[qml.operation.Operator]:
+def _operations_of(gate: Gate, angle: object) -> "list[Operator]":
     if gate.name != "FlipAll":
-        return [_ROTATIONS[gate.name](angle, wires=gate.wires)]
+        return [getattr(qml, gate.name)(angle, wires=gate.wires)]
     # No simulator differentiates PauliRot natively. CNOTs turn X on their control into X on all, and cost half a pass.
     control, *targets = gate.wires
     spread = [qml.CNOT(wires=(control, target)) for target in targets]
     return [*spread, qml.RX(angle, wires=control), *(qml.CNOT(wires=cnot.wires) for cnot in reversed(spread))]
 
 
-def operations(circuit: Circuit, angles: Sequence[object] | NDArray[np.float64]) -> list[qml.operation.Operator]:
+def operations(circuit: Circuit, angles: Sequence[object] | NDArray[np.float64]) -> "list[Operator]":
     """The PennyLane operations of a circuit at the given gate angles."""
-    rotations: list[qml.operation.Operator] = []
+    rotations: list[Operator] = []
     for gate, angle in zip(circuit.gates, angles, strict=True):
         rotations += _operations_of(gate, angle)
     return [*circuit.prepared, *rotations]
 
 
-def pauli_z(wires: Sequence[int]) -> qml.operation.Operator:
+def pauli_z(wires: Sequence[int]) -> "Operator":
     """The product of Pauli Z on the wires."""
     return qml.PauliZ(wires[0]) if len(wires) == 1 else qml.prod(*(qml.PauliZ(wire) for wire in wires))

@@ -6,11 +6,11 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-import pennylane as qml
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from qaoa_source.ansatz import SampledState, operations
+from qaoa_source.pennylane_later import qml
 from qaoa_source.problem import MaxCutProblem
 
 BRUTE_FORCE_NODES = 24

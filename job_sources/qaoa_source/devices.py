@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pennylane as qml
 
 from qaoa_source.hyperparameters import Hyperparameters
+from qaoa_source.pennylane_later import qml
 
 CONTRACTION = "local:hybridjobs/contraction"
 EMBEDDED = ("lightning.qubit", "lightning.gpu", "lightning.kokkos", "default.qubit")

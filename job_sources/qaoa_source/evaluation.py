@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import numpy as np
-import pennylane as qml
 from numpy.typing import NDArray
 
 from qaoa_source.ansatz import Circuit, operations, pauli_z
+from qaoa_source.pennylane_later import qml
 from qaoa_source.problem import MaxCutProblem
 
 Parameters = NDArray[np.float64]
@@ -25,7 +25,7 @@ class GradientMethod(Protocol):
         """One value and one array of shape (gates,) a circuit."""
 
 
-def _script(circuit: Circuit, angles: NDArray[np.float64], shots: int | None = None) -> qml.tape.QuantumScript:
+def _script(circuit: Circuit, angles: NDArray[np.float64], shots: int | None = None) -> Any:
     return qml.tape.QuantumScript(
         operations(circuit, angles),
         [qml.expval(circuit.measured)],
@@ -66,7 +66,7 @@ class AdjointMethod:
             results.append((float(np.dot(weights, np.ravel(value))), np.asarray(weights) @ by_angle))
         return results
 
-    def _script(self, circuit: Circuit, angles: NDArray[np.float64]) -> qml.tape.QuantumScript:
+    def _script(self, circuit: Circuit, angles: NDArray[np.float64]) -> Any:
         if not self._term_by_term:
             return _script(circuit, angles)
         measurements = [qml.expval(pauli_z(term.wires)) for term in circuit.terms]

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from qaoa_source.hyperparameters import Hyperparameters
 
@@ -49,6 +48,8 @@ def lbfgs(evaluate: Evaluate, start: Parameters, settings: Hyperparameters) -> P
 
     Ends at convergence or after num_iterations evaluations. Returns the parameters of the lowest cost seen.
     """
+    from scipy.optimize import minimize  # noqa: PLC0415  (half a second that the other optimisers do without)
+
     best_cost, best = np.inf, start
     spent = 0
 

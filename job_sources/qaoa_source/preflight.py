@@ -6,9 +6,8 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any
 
-import pennylane as qml
-
 from qaoa_source.devices import DISTRIBUTIONS, DeviceError, DeviceRequest
+from qaoa_source.pennylane_later import qml
 
 
 @dataclass(frozen=True)

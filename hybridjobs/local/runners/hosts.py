@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from hybridjobs.local.environment import CACHE_FOLDER
 from hybridjobs.local.processes import MARKER
 from hybridjobs.local.runners import supervisor
 from hybridjobs.local.runners.base import JobRun
@@ -39,8 +40,9 @@ _PATIENCE_SECONDS = 10.0
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # How pip reaches its packages is the machine's business, which the job inherits; nothing else of it.
 _INHERITED_PREFIX = "PIP_"
-# MARKER makes the job's processes findable by whoever started the embedded cloud.
-_INHERITED = (MARKER, "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
+# MARKER makes the job's processes findable by whoever started the embedded cloud; plans and compiled kernels that a job
+# leaves in the cache folder serve the jobs after it.
+_INHERITED = (MARKER, CACHE_FOLDER, "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 
 
 @dataclass(frozen=True)

@@ -193,9 +193,23 @@ def test_single_precision_stays_near_double_precision() -> None:
 
 
 @pytest.mark.parametrize(
-    ("compiled", "limit"), [(True, 2**30), (True, 10**5), (True, 40_000), (False, 2**30), (False, 10**5)]
+    ("compiled", "limit", "matrices"),
+    [
+        (True, 2**30, False),
+        (True, 2**30, True),
+        (True, 10**5, False),
+        (True, 40_000, False),
+        (True, 10**5, True),
+        (False, 2**30, False),
+        (False, 10**5, False),
+    ],
 )
-def test_compiled_sweeps_torch_operations_and_slices_give_the_same(compiled: bool, limit: int) -> None:
+def test_compiled_sweeps_matrix_products_torch_operations_and_slices_give_the_same(
+    compiled: bool, limit: int, matrices: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if matrices:  # also for steps that are too small to be worth it
+        monkeypatch.setattr("contraction.matrix_steps._FEWEST_BITS", 3)
+        monkeypatch.setattr("contraction.matrix_steps._FEWEST_OF_A_KIND", 1)
     from contraction.circuit_plan import plan_circuit
     from contraction.tape_circuit import tape_circuit
     from contraction.torch_execution import expectation_values
@@ -206,6 +220,7 @@ def test_compiled_sweeps_torch_operations_and_slices_give_the_same(compiled: boo
     plan = plan_circuit(parsed.circuit, 5, memory_limit=limit)
     assert (plan.cost.slices > 1) == (limit < 2**30)
     assert plan.cost.bytes <= limit
+    assert any(part.matrix_steps for part in plan.parts) == matrices
     values = expectation_values(parsed.circuit, plan, parsed.parameters, compiled=compiled)[0]
     gradients = torch.autograd.grad(values.sum(), inputs)
     reference = sonar_node(qml.device("default.qubit", wires=8), 8, "backprop")(*inputs)

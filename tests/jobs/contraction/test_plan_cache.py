@@ -14,6 +14,7 @@ pytest.importorskip("numba", reason="the compiled sweeps of the contraction simu
 
 import contraction.maxcut as maxcut_module
 from contraction import maxcut_qaoa, plan_cache
+from contraction.cache_folder import FOLDER_VARIABLE
 
 ANGLES = [0.3, 0.5], [0.4, 0.2]
 SOURCES = Path(__file__).parents[3] / "job_sources"
@@ -89,7 +90,7 @@ for repeat in range(6):
 
 
 def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(plan_cache.FOLDER_VARIABLE, str(tmp_path))
-    assert plan_cache.default_folder() == tmp_path
-    monkeypatch.setenv(plan_cache.FOLDER_VARIABLE, "")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    assert plan_cache.default_folder() == tmp_path / "contraction-plans"
+    monkeypatch.setenv(FOLDER_VARIABLE, "")
     assert plan_cache.default_folder() is None
