@@ -12,7 +12,6 @@ that the unpacked source may take (default: what is free on the disk).
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import inspect
 import json
@@ -38,13 +37,10 @@ from typing import IO, Any
 
 RUN_PYTHON = "run-python"  # first argument of the child that runs Python job code; hyperparameters begin with "-"
 SHOWN_LINES = 6
-PAUSE_SECONDS = 0.2
 PIPE_PATIENCE_SECONDS = 2.0  # a process that outlives the program may hold its output open
 SMALLEST_FILE = 4096  # a file takes at least a block: counting it so also bounds the number of files
 LONGEST_PIECE = 1 << 16  # of a line without an end
 LONGEST_EXTENDED_HEADER = 1 << 20
-DATA_PARALLEL = "sagemaker_distributed_dataparallel_enabled"
-DEFAULT_MASTER_PORT = "23456"
 
 
 class JobError(Exception):
@@ -371,29 +367,6 @@ def kind_of(entry_point: str, folder: Path) -> Kind:
     return next(kind for kind in START_TABLE if kind.matches(entry_point, folder))
 
 
-def worker_environments(environment: Mapping[str, str], hyperparameters: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return what each process of this host gets on top of the job's environment: one process, or one a GPU.
-
-    With the documented data-parallel hyperparameter the variables are those of torch.distributed's env:// start.
-    """
-    if hyperparameters.get(DATA_PARALLEL, "").strip().lower() not in ("true", "1", "yes"):
-        return [{}]
-    hosts = sorted(json.loads(environment.get("SM_HOSTS") or "[]")) or ["localhost"]
-    rank_of_host = hosts.index(environment.get("SM_CURRENT_HOST", hosts[0])) if len(hosts) > 1 else 0
-    each = max(int(environment.get("SM_NUM_GPUS") or 0), 1)
-    address = environment.get("MASTER_ADDR") or (hosts[0] if len(hosts) > 1 else "127.0.0.1")
-    return [
-        {
-            "RANK": str(rank_of_host * each + local_rank),
-            "LOCAL_RANK": str(local_rank),
-            "WORLD_SIZE": str(len(hosts) * each),
-            "MASTER_ADDR": address,
-            "MASTER_PORT": environment.get("MASTER_PORT") or DEFAULT_MASTER_PORT,
-        }
-        for local_rank in range(each)
-    ]
-
-
 # Watching the program and telling how it ended
 
 
@@ -423,35 +396,25 @@ def ending_reason(return_code: int, tail: Sequence[str], kills_for_memory: int) 
     return f"Crashed: the program was ended by {name}.{last}"
 
 
-def run_program(command: Sequence[str], layout: Layout, environments: Sequence[Mapping[str, str]]) -> None:
-    """Run one process for each of `environments` to its end; raise JobError for the first that fails."""
+def run_program(command: Sequence[str], layout: Layout, environment: Mapping[str, str]) -> None:
+    """Run the program to its end; raise JobError when it fails."""
     kills_before = _killed_for_memory()
-    workers: list[_Program] = []
+    program: _Program | None = None
 
     def pass_on(number: int, _frame: object) -> None:
-        for worker in workers:
-            worker.process.send_signal(number)
+        if program is not None:
+            program.process.send_signal(number)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, pass_on)
     try:
-        workers.extend(_Program(command, layout.extracted, environment) for environment in environments)
+        program = _Program(command, layout.extracted, environment)
     except OSError as error:
         raise JobError(f"{type(error).__name__}: '{command[0]}' could not be started: {error}", 127) from error
-    while True:
-        running = [worker for worker in workers if worker.process.poll() is None]
-        failed = next((worker for worker in workers if worker.process.returncode), None)
-        if failed is not None or not running:
-            break
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            running[0].process.wait(timeout=None if len(running) == 1 else PAUSE_SECONDS)
-    for worker in workers:
-        if worker.process.poll() is None:
-            worker.process.kill()  # a rank that waits for a failed one would wait for ever
-        worker.pump.join(PIPE_PATIENCE_SECONDS)
-    if failed is not None:
-        code = failed.process.returncode
-        reason = ending_reason(code, list(failed.tail), _killed_for_memory() - kills_before)
+    code = program.process.wait()
+    program.pump.join(PIPE_PATIENCE_SECONDS)
+    if code != 0:
+        reason = ending_reason(code, list(program.tail), _killed_for_memory() - kills_before)
         raise JobError(reason, code if code > 0 else 128 - code)
 
 
@@ -612,9 +575,8 @@ def run_job(layout: Layout, arguments: Sequence[str]) -> None:
     environment = {"SM_OUTPUT_DIR": str(layout.failure.parent), **os.environ, "PYTHONUNBUFFERED": "1"}
     environment["AMZN_BRAKET_JOB_RESULTS_DIR"] = str(results)
     is_python = kind.name in ("module", "function")
-    extra = worker_environments(os.environ, read_hyperparameters(os.environ)) if is_python else [{}]
     print("Running Code As Process", flush=True)
-    run_program(command, layout, [{**environment, **more} for more in extra])
+    run_program(command, layout, environment)
     if layout.failure.exists():
         raise JobError("ProgramError: the program wrote a failure text but ended with exit code 0")
     if not is_python:

@@ -326,19 +326,13 @@ def test_hyperparameter_of_another_type_is_an_error(text: str, annotation: Any) 
         entrypoint.converted("name", text, annotation)
 
 
-def test_data_parallel_ranks_cover_every_gpu_of_every_host_once() -> None:
-    enabled = {"sagemaker_distributed_dataparallel_enabled": "true"}
-    hosts = ["algo-1", "algo-2", "algo-10"]
-    ranks = []
-    for host in hosts:
-        environment = {"SM_HOSTS": json.dumps(hosts), "SM_CURRENT_HOST": host, "SM_NUM_GPUS": "4"}
-        workers = entrypoint.worker_environments(environment, enabled)
-        assert [worker["LOCAL_RANK"] for worker in workers] == ["0", "1", "2", "3"]
-        assert {worker["MASTER_ADDR"] for worker in workers} == {"algo-1"}
-        assert {worker["WORLD_SIZE"] for worker in workers} == {"12"}
-        ranks += [int(worker["RANK"]) for worker in workers]
-    assert sorted(ranks) == list(range(12))
-    assert entrypoint.worker_environments({}, {}) == [{}]
+def test_data_parallel_job_is_started_once_on_a_host_with_gpus(start: Start, tmp_path: Path) -> None:
+    hyperparameters = tmp_path / "hyperparameters.json"
+    hyperparameters.write_text(json.dumps({"sagemaker_distributed_dataparallel_enabled": "true"}))
+    code = "import os; print('started', sorted({'RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'MASTER_ADDR'} & set(os.environ)))"
+    hosts = {"SM_HOSTS": '["algo-1","algo-2"]', "SM_CURRENT_HOST": "algo-2", "SM_NUM_GPUS": "4"}
+    job = start(code, AMZN_BRAKET_HP_FILE=str(hyperparameters), **hosts)
+    assert [line for line in job.output.splitlines() if "started" in line] == ["started []"]
 
 
 def test_entry_point_needs_only_the_standard_library_and_boto3() -> None:

@@ -13,7 +13,7 @@ TWO = {"instanceType": "ml.m5.large", "volumeSizeInGb": 1, "instanceCount": 2}
 SHOW = """
 import json, os
 host = os.environ["SM_CURRENT_HOST"]
-names = ["SM_HOSTS", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"]
+names = ["SM_HOSTS", "RANK", "MASTER_PORT"]
 folder = os.environ["AMZN_BRAKET_JOB_RESULTS_DIR"]
 json.dump({name: os.environ.get(name) for name in names}, open(f"{folder}/{host}.json", "w"))
 open(f"{folder}/same", "w").write(host)
@@ -36,31 +36,18 @@ else:
 
 
 def test_each_host_knows_itself_and_the_others_and_results_are_joined(workbench: Workbench) -> None:
-    ended = workbench.complete({"job/main.py": SHOW}, instanceConfig=TWO)
+    enabled = {"sagemaker_distributed_dataparallel_enabled": "true", "sagemaker_instance_type": "ml.m5.large"}
+    ended = workbench.complete({"job/main.py": SHOW}, instanceConfig=TWO, hyperParameters=enabled)
     assert ended.outcome.failure_reason is None, ended.log
     results = workbench.results(ended)
     assert results.keys() == {"algo-1.json", "algo-2.json", "same"}
-    assert json.loads(results["algo-2.json"])["SM_HOSTS"] == '["algo-1","algo-2"]'
+    first, second = (json.loads(results[f"{host}.json"]) for host in ("algo-1", "algo-2"))
+    assert first["SM_HOSTS"] == second["SM_HOSTS"] == '["algo-1","algo-2"]'
+    assert first["MASTER_PORT"] == second["MASTER_PORT"], "where the hosts of a data-parallel job may meet"
+    assert first["RANK"] is second["RANK"] is None, "the job itself starts its workers"
     assert results["same"] == b"algo-1"
     assert any("another host has a file of that name" in line for line in workbench.cloud_log(ended.run))
     assert workbench.cloud_log(ended.run, "algo-2")
-
-
-def test_data_parallel_job_starts_as_torch_expects_it(workbench: Workbench) -> None:
-    ended = workbench.complete(
-        {"job/main.py": SHOW},
-        instanceConfig=TWO,
-        hyperParameters={
-            "sagemaker_distributed_dataparallel_enabled": "true",
-            "sagemaker_instance_type": "ml.m5.large",
-        },
-    )
-    results = workbench.results(ended)
-    first, second = (json.loads(results[f"{host}.json"]) for host in ("algo-1", "algo-2"))
-    assert (first["RANK"], second["RANK"], first["LOCAL_RANK"], second["LOCAL_RANK"]) == ("0", "1", "0", "0")
-    assert first["WORLD_SIZE"] == second["WORLD_SIZE"] == "2"
-    assert first["MASTER_PORT"] == second["MASTER_PORT"]
-    assert first["MASTER_ADDR"] == second["MASTER_ADDR"] in ("algo-1", "127.0.0.1")
 
 
 def test_failure_of_one_host_ends_the_others(workbench: Workbench) -> None:
