@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hybridjobs import prediction
 from hybridjobs.console import Progress, console
 from hybridjobs.demo import run_demo
 from hybridjobs.deployment import Deployment
@@ -72,6 +73,32 @@ def report(*, stage: Stage = "local", output: Literal["table", "json"] = "table"
         sys.stdout.write(json_text(rows) + "\n")
     else:
         console().print(table(rows))
+
+
+@app.command
+def predict(
+    *,
+    job: str,
+    data: Path,
+    device: str | None = None,
+    stage: Stage = "local",
+    output: Literal["table", "json"] = "table",
+) -> None:
+    """Predict labels with the model that a job trained.
+
+    Args:
+        job: A launched job, or a job of a jobs.toml, of which the latest launch is taken.
+        data: A file of samples: a line of numbers each, with commas between; a label may follow and is passed over.
+        device: The simulator to evaluate the model on, such as local:pennylane/lightning.qubit; without, one that suits
+            its qubits.
+        stage: A stage of stages/; `local` is read from the running embedded cloud.
+        output: A table for people or JSON for programs.
+    """
+    found = prediction.predict(_deployment(stage), job, data, PROJECT / "job_sources", device)
+    if output == "json":
+        sys.stdout.write(prediction.json_text(found) + "\n")
+    else:
+        console().print(prediction.table(found))
 
 
 @local.command

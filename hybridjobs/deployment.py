@@ -5,9 +5,10 @@ so the same code reads a stage in an account and one in the embedded cloud.
 """
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import boto3
 from boto3.dynamodb.conditions import Key
@@ -100,6 +101,22 @@ class Deployment:
                 break
             query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
         return sorted(map(_launch, items), key=lambda launch: (launch.requested_at, launch.job_name))
+
+    def results_archive(self, job_name: str, target: IO[bytes]) -> None:
+        """Write a job's model.tar.gz, in which Braket keeps what the job saved, to `target`.
+
+        Raises:
+            DeploymentError: There is none, or it can't be read.
+        """
+        bucket, key = self.parameters["job-bucket"], f"jobs/{job_name}/data/output/model.tar.gz"
+        s3 = self.session.client("s3", endpoint_url=self.endpoint_url)
+        try:
+            shutil.copyfileobj(s3.get_object(Bucket=bucket, Key=key)["Body"], target)
+        except (BotoCoreError, ClientError) as error:
+            raise DeploymentError(
+                f"the results of {job_name} can't be read: s3://{bucket}/{key}: {error}. "
+                "Check that the object is still there and that s3:GetObject is allowed"
+            ) from error
 
     def records(self) -> list[dict[str, Any]]:
         """The records of all ended jobs, by the time at which the jobs were created."""

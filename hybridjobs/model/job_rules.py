@@ -65,12 +65,25 @@ def _simulator_and_instance(spec: "JobSpec") -> Iterator[SpecProblem]:
 def _data_parallel(spec: "JobSpec") -> Iterator[SpecProblem]:
     if spec.distribution != "data_parallel":
         return
-    if spec.instance.count == 1 and not spec.instance_type.gpus:
+    gpus, count = spec.instance_type.gpus, spec.instance.count
+    if count == 1 and gpus == 1:
         yield SpecProblem(
-            problem=f"one {spec.instance.type} has no GPUs to spread the data over",
-            remedy='Use an instance with GPUs such as "ml.g6.12xlarge", or instance.count = 2 or more',
+            problem=f"one {spec.instance.type} has one GPU, and nothing to spread the data over",
+            remedy='Use an instance with several GPUs such as "ml.g6.12xlarge", instance.count = 2 or more, or '
+            'distribution = "none"',
             key="distribution",
             value=spec.distribution,
+        )
+    batch = spec.hyperparameters.get("batch_size", "").strip()
+    # A host without GPUs has at least one worker; how many of its CPUs work, the job decides.
+    workers = count * max(gpus, 1)
+    if batch.isdecimal() and int(batch) < workers:
+        what = f"{workers} GPUs ({count} x {gpus})" if gpus else f"{workers} hosts"
+        yield SpecProblem(
+            problem=f"this is the batch of all workers together: of {what} {workers - int(batch)} would idle and be billed",
+            remedy=f"Give at least {workers}, or use fewer",
+            key="hyperparameters.batch_size",
+            value=batch,
         )
 
 

@@ -53,6 +53,8 @@ def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
         raise DataError(
             f"{file.name}: not UTF-8 text ({error.reason}, byte {error.start}). Save it as UTF-8."
         ) from None
+    except OSError as error:
+        raise DataError(f"{file}: {error.strerror}. Name a file of samples that can be read.") from None
     except csv.Error as error:
         raise DataError(f"{file.name}, line {reader.line_num}: {error}. Separate the fields by commas.") from None
 

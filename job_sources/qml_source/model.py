@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from qml_source.circuit import REACHES, WEIGHTS_PER_ROTATION
 from qml_source.execution import Execution, open_execution
 from qml_source.hyperparameters import Hyperparameters
-from qml_source.simulators import DeviceRequest, parse_device
+from qml_source.simulators import DeviceRequest, device_for, parse_device
 from qml_source.tensors import parts
 
 PRECISIONS = {"double": torch.float64, "single": torch.float32}
@@ -26,7 +26,8 @@ class DressedCircuit(nn.Module):
 
     angles = 2 pi (sigmoid(W x + b) - 1/2), one a qubit; output = w <Z_0> + b. It has nwires (features + 13) + 5
     trainable parameters, and each takes part in every output. Features are shifted and scaled by two vectors that are
-    saved with the model: 0 and 1 unless training asked for another scaling.
+    saved with the model: 0 and 1 unless training asked for another scaling. Without a device it is evaluated on the one
+    that suits its qubits.
     """
 
     shift: Tensor
@@ -39,7 +40,7 @@ class DressedCircuit(nn.Module):
         labels: tuple[str, str] = ("+1", "-1"),
         *,
         precision: str = "double",
-        device: str = "local:pennylane/default.qubit",
+        device: str | None = None,
         execution: Execution | None = None,
     ) -> None:
         super().__init__()
@@ -48,7 +49,7 @@ class DressedCircuit(nn.Module):
         self.features = features
         self.nwires = nwires
         self._precision = precision
-        self._request: DeviceRequest = parse_device(device)
+        self._request: DeviceRequest = parse_device(device or device_for(nwires))
         self._execution = execution
         self.encode = nn.Linear(features, nwires, dtype=dtype)
         layer = (2, nwires, WEIGHTS_PER_ROTATION)
@@ -105,12 +106,15 @@ def seeded_model(seed: int, **arguments: Any) -> DressedCircuit:
         return DressedCircuit(**arguments)
 
 
-def load_model(file: Path, device: str = "local:pennylane/default.qubit") -> DressedCircuit:
-    """Reads a trained model, to be evaluated on this device.
+def load_model(file: Path, device: str | None = None) -> DressedCircuit:
+    """Reads a trained model, to be evaluated on this device, or on one that suits its qubits.
 
     Raises:
         ModelError: The file can't be read or holds something else.
+        DeviceError: The device is unknown.
     """
+    if device is not None:
+        parse_device(device)
     try:
         saved: Mapping[str, Any] = torch.load(file, weights_only=True)
         model = DressedCircuit(**saved["architecture"], device=device)

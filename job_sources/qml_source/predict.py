@@ -9,12 +9,11 @@ from qml_source.data import read_features
 from qml_source.model import load_model
 
 
-def predict(
-    model_file: Path | str, data_file: Path | str, device: str = "local:pennylane/default.qubit"
-) -> list[dict[str, Any]]:
+def predict(model_file: Path | str, data_file: Path | str, device: str | None = None) -> list[dict[str, Any]]:
     """One `{"label": ..., "output": ...}` a line of `data_file`: numbers separated by commas, a label may follow.
 
-    The sign of the output is the class; its size is the distance from the border between the two.
+    The sign of the output is the class; its size is the distance from the border between the two. Without a device the
+    model is evaluated on the simulator that suits its qubits.
 
     Raises:
         ModelError: The model's file can't be used.

@@ -14,6 +14,8 @@ SIMULATORS = {
     CONTRACTION: "",
 }
 DEVICE_NAMES = {CONTRACTION: "hybridjobs.contraction"}
+# Up to here the state vectors of a batch are small, and need no plan.
+MOST_QUBITS_OF_A_STATE = 16
 
 
 class DeviceError(RuntimeError):
@@ -59,6 +61,11 @@ def parse_device(text: str) -> DeviceRequest:
     near = difflib.get_close_matches(text, SIMULATORS, n=1, cutoff=0.8)
     hint = f"Did you mean {near[0]}?" if near else f"Use one of {', '.join(SIMULATORS)}."
     raise DeviceError(f"device {text!r} is unknown to this job. {hint}")
+
+
+def device_for(nwires: int) -> str:
+    """The simulator to evaluate a trained model of this many qubits on, on any machine; all give the same outputs."""
+    return "local:pennylane/default.qubit" if nwires <= MOST_QUBITS_OF_A_STATE else CONTRACTION
 
 
 def check_method(request: DeviceRequest, settings: Hyperparameters) -> None:

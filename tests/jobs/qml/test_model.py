@@ -12,7 +12,7 @@ from tests.jobs.qml.job_run import LIGHTNING, NEEDS_TORCH, SONAR, SOURCE, Host
 
 torch = pytest.importorskip("torch", reason=NEEDS_TORCH)
 
-from qml_source.model import DressedCircuit, ModelError, load_model  # noqa: E402 - needs torch
+from qml_source.model import DressedCircuit, ModelError, load_model, seeded_model  # noqa: E402 - needs torch
 from qml_source.predict import predict  # noqa: E402
 
 DOCUMENT = SOURCE.parents[1] / "docs" / "qml.md"
@@ -54,6 +54,18 @@ def test_predictions_on_the_held_out_samples_have_the_reported_accuracy(
     share = sum(each["label"] == label for each, label in zip(predicted, actual, strict=True)) / len(actual)
     assert share == pytest.approx(result["held_out_accuracy"][-1])
     json.dumps(predicted)
+
+
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_model_of_more_qubits_than_a_state_holds_is_evaluated_by_contraction(tmp_path: Path, precision: str) -> None:
+    pytest.importorskip("numba", reason="numba is not installed in this environment, and the contraction runs on it")
+    model = seeded_model(1, features=60, nwires=26, labels=("M", "R"), precision=precision)
+    torch.save(model.document(), tmp_path / "model.pt")
+    (tmp_path / "two.csv").write_text("".join(SONAR.read_text().splitlines(keepends=True)[:2]))
+    first, second = predict(tmp_path / "model.pt", tmp_path / "two.csv")
+    assert {first["label"], second["label"]} <= {"M", "R"}
+    assert first["output"] != second["output"]
+    assert all(abs(each["output"]) < 2 for each in (first, second))
 
 
 def test_damaged_or_missing_model_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,11 @@ MakeSpec = Callable[..., JobSpec]
 
 SOURCE = "a" * 64
 GPU = {"type": "ml.g6.xlarge"}
+PARALLEL = {
+    "distribution": "data_parallel",
+    "instance": {"type": "ml.g6.12xlarge", "count": 4},
+    "device": "local:pennylane/lightning.gpu",
+}
 
 
 def test_defaults(make_spec: MakeSpec) -> None:
@@ -171,7 +176,25 @@ def test_a_job_without_a_limit_on_its_run_time_is_refused(make_spec: MakeSpec, j
     [
         ({"device": "local:pennylane/lightning.gpu"}, "device", "needs a GPU"),
         ({"instance": GPU}, "device", "would idle and be billed"),
-        ({"distribution": "data_parallel"}, "distribution", "no GPUs to spread the data over"),
+        (
+            {"distribution": "data_parallel", "instance": GPU, "device": "local:pennylane/lightning.gpu"},
+            "distribution",
+            "one GPU, and nothing to spread the data over",
+        ),
+        (
+            {**PARALLEL, "hyperparameters": {"batch_size": 15}},
+            "hyperparameters.batch_size",
+            "of 16 GPUs (4 x 4) 1 would idle and be billed. Give at least 16",
+        ),
+        (
+            {
+                "distribution": "data_parallel",
+                "instance": {"type": "ml.m5.2xlarge", "count": 3},
+                "hyperparameters": {"batch_size": "2"},
+            },
+            "hyperparameters.batch_size",
+            "of 3 hosts 1 would idle",
+        ),
         ({"baseline": True}, "baseline", "baseline of no benchmark"),
         ({"benchmark": "a/b"}, "benchmark", "benchmark's name"),
         (
@@ -195,7 +218,9 @@ def test_combinations_that_would_be_paid_for_in_vain_are_refused(
     [
         {"device": "local:pennylane/lightning.gpu", "instance": GPU, "image": "pytorch"},
         {"distribution": "data_parallel", "instance": {"type": "ml.m5.2xlarge", "count": 2}},
-        {"distribution": "data_parallel", "instance": GPU, "device": "local:pennylane/lightning.gpu"},
+        {"distribution": "data_parallel"},
+        {**PARALLEL, "hyperparameters": {"batch_size": 16}},
+        {**PARALLEL, "hyperparameters": {"batch_size": "all"}},
         {"baseline": True, "benchmark": "cut-18"},
         {"device": "local:pennylane/default.qubit", "instance": GPU},
     ],
