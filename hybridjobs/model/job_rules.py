@@ -80,7 +80,7 @@ def _data_parallel(spec: "JobSpec") -> Iterator[SpecProblem]:
     if batch.isdecimal() and int(batch) < workers:
         what = f"{workers} GPUs ({count} x {gpus})" if gpus else f"{workers} hosts"
         yield SpecProblem(
-            problem=f"this is the batch of all workers together: of {what} {workers - int(batch)} would idle and be billed",
+            problem=f"all workers share this batch: of {what} {workers - int(batch)} would idle and be billed",
             remedy=f"Give at least {workers}, or use fewer",
             key="hyperparameters.batch_size",
             value=batch,

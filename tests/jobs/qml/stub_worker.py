@@ -1,36 +1,43 @@
-"""A worker whose training is a loop of exchanges: the launcher's side is real, and it starts in a second.
+"""A worker whose training is a loop: the launcher's side is real, and it starts at once.
 
-STUB_WORKER says what becomes of it: {"rank": r, "after": exchanges, "do": "raise" | "finish"}. Each worker writes its
-process number to <STUB_FOLDER>/<rank> once it is connected.
+STUB_WORKER says what it does: {"exchange": whether the workers are connected, "rank": r, "after": turns}; rank r raises
+after that many turns. Each worker writes its process number to <STUB_FOLDER>/<rank> in its third turn.
 """
 
 import json
 import os
 import sys
+import time
 import types
+from collections.abc import Callable
 from pathlib import Path
 
-import torch
+from qml_source import worker
 
-from qml_source import ranks, worker
+
+def connected() -> Callable[[], None]:
+    """Connects the workers and returns one exchange between them."""
+    import torch
+
+    from qml_source import ranks
+
+    group = ranks.connect("gloo", torch.device("cpu"))
+    return lambda: group.add_up(torch.ones(1))
 
 
 def take_part() -> None:
-    """Exchanges numbers until told otherwise."""
-    plan = json.loads(os.environ["STUB_WORKER"])
-    connected = ranks.connect("gloo", torch.device("cpu"))
-    exchanges = 0
-    while exchanges < plan.get("finish_after", 10**9):
-        connected.add_up(torch.ones(1))
-        exchanges += 1
-        if exchanges == 3:
-            (Path(os.environ["STUB_FOLDER"]) / f"{connected.rank}.writing").write_text(str(os.getpid()))
-            (Path(os.environ["STUB_FOLDER"]) / f"{connected.rank}.writing").rename(
-                Path(os.environ["STUB_FOLDER"]) / str(connected.rank)
-            )
-        if plan.get("rank") == connected.rank and exchanges == plan.get("after"):
+    """Takes turns for ever, or until told to fail."""
+    plan, rank = json.loads(os.environ["STUB_WORKER"]), os.environ["RANK"]
+    turn = connected() if plan.get("exchange") else lambda: time.sleep(0.01)
+    folder, turns = Path(os.environ["STUB_FOLDER"]), 0
+    while True:
+        turn()
+        turns += 1
+        if turns == 3:
+            (folder / f"{rank}.writing").write_text(str(os.getpid()))
+            (folder / f"{rank}.writing").rename(folder / rank)
+        if plan.get("rank") == int(rank) and turns == plan["after"]:
             raise ValueError("the sample is bad")
-    ranks.disconnect()
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,50 @@ from tests.jobs.qml.job_run import LIGHTNING, NEEDS_TORCH, SOURCE
 
 pytest.importorskip("torch", reason=NEEDS_TORCH)
 
-WORKERS = 2
 PATIENCE_SECONDS = 120
+
+
+class LauncherServer:
+    """The process that launchers are forked from."""
+
+    def __init__(self) -> None:
+        search_path = os.pathsep.join([str(SOURCE.parent), str(Path(__file__).parent)])
+        self.variables = {"PYTHONPATH": search_path, "OMP_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "launched_host"],
+            env={**os.environ, **self.variables},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, **request: Any) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def end(self) -> None:
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LauncherServer]:
+    started = LauncherServer()
+    yield started
+    started.end()
 
 
 @dataclass
 class Launched:
     """The launchers of a job's hosts, whose stub workers run."""
 
+    server: LauncherServer
     folder: Path
-    launchers: "list[subprocess.Popen[bytes]]"
-    workers: list[psutil.Process]
+    launchers: list[int] = field(default_factory=list)
+    workers: list[psutil.Process] = field(default_factory=list)
+    ended: dict[int, int] = field(default_factory=dict)
 
     def log(self, host: int) -> str:
         return (self.folder / f"log-{host}").read_text()
@@ -40,20 +73,24 @@ class Launched:
 
     def codes(self) -> list[int]:
         """How the launchers ended, once all have."""
-        codes = [launcher.wait(PATIENCE_SECONDS) for launcher in self.launchers]
+        for launcher in self.launchers:
+            if launcher not in self.ended:
+                self.ended[launcher] = self.server.ask(wait=launcher)
         _, alive = psutil.wait_procs(self.workers, timeout=PATIENCE_SECONDS)
         assert alive == []
-        return codes
+        return list(self.ended.values())
 
 
 Launch = Callable[..., Launched]
 
 
 @pytest.fixture
-def launch(tmp_path: Path) -> Iterator[Launch]:
-    started: list[subprocess.Popen[bytes]] = []
+def launch(server: LauncherServer, tmp_path: Path) -> Iterator[Launch]:
+    launched = Launched(server, tmp_path)
 
-    def start(hosts: int = 1, *, wait: bool = True, **plan: Any) -> Launched:
+    def start(
+        hosts: int = 1, workers: int = 2, *, wait: bool = True, more: Mapping[str, str] | None = None, **plan: Any
+    ) -> Launched:
         names = [f"algo-{number}" for number in range(1, hosts + 1)]
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
@@ -62,42 +99,35 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
             "AMZN_BRAKET_DEVICE_ARN": LIGHTNING,
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),
-            "PYTHONPATH": os.pathsep.join([str(SOURCE.parent), str(Path(__file__).parent)]),
             "SM_HOSTS": json.dumps(names),
             "SM_NETWORK_INTERFACE_NAME": "lo",
             "STUB_FOLDER": str(tmp_path),
             "STUB_WORKER": json.dumps(plan),
+            "STUB_WORKERS": str(workers),
+            **(more or {}),
         }
         for number, name in enumerate(names):
-            with (tmp_path / f"log-{number}").open("wb") as log:
-                started.append(
-                    subprocess.Popen(
-                        [sys.executable, "-m", "launched_host"],
-                        env={**os.environ, **common, "SM_CURRENT_HOST": name},
-                        stdout=log,
-                        stderr=subprocess.STDOUT,
-                    )
-                )
-        launched = Launched(tmp_path, list(started), [])
+            variables = {**common, "SM_CURRENT_HOST": name}
+            launched.launchers.append(server.ask(variables=variables, log=str(tmp_path / f"log-{number}")))
         if wait:
-            files = [tmp_path / str(rank) for rank in range(hosts * WORKERS)]
+            files = [tmp_path / str(rank) for rank in range(hosts * workers)]
             deadline = time.monotonic() + PATIENCE_SECONDS
             while not all(file.exists() for file in files):
                 assert time.monotonic() < deadline, launched.log(0)
-                assert all(launcher.poll() is None for launcher in started), launched.log(0)
+                assert all(map(psutil.pid_exists, launched.launchers)), launched.log(0)
                 time.sleep(0.05)
             launched.workers = [psutil.Process(int(file.read_text())) for file in files]
         return launched
 
     yield start
-    for launcher in started:
-        if launcher.poll() is None:
-            launcher.kill()
-        launcher.wait()
+    for launcher in launched.launchers:
+        if launcher not in launched.ended:
+            os.kill(launcher, signal.SIGKILL)
+    launched.codes()
 
 
 def test_reason_is_the_failing_ranks_own_exception(launch: Launch) -> None:
-    launched = launch(wait=False, rank=1, after=5)
+    launched = launch(wait=False, exchange=True, rank=1, after=5)
     assert launched.codes() == [1]
     assert launched.reason().endswith("RankFailedError: rank 1 of 2: ValueError: the sample is bad")
 
@@ -111,28 +141,29 @@ def test_killed_rank_ends_the_job(launch: Launch) -> None:
 
 def test_sigterm_ends_all_ranks(launch: Launch) -> None:
     launched = launch()
-    launched.launchers[0].terminate()
+    os.kill(launched.launchers[0], signal.SIGTERM)
     assert launched.codes() == [1]
     assert launched.reason().endswith("TerminatedError: algo-1 was asked to end by SIGTERM")
 
 
 def test_workers_do_not_outlive_their_launcher(launch: Launch) -> None:
     launched = launch()
-    launched.launchers[0].kill()
+    os.kill(launched.launchers[0], signal.SIGKILL)
     assert launched.codes() == [-signal.SIGKILL]
 
 
 def test_failure_on_one_host_is_the_reason_on_all(launch: Launch) -> None:
-    launched = launch(hosts=2, wait=False, rank=3, after=5)
+    launched = launch(hosts=2, workers=1, wait=False, exchange=True, rank=1, after=5)
     assert launched.codes() == [1, 1]
     for host in (0, 1):
-        assert launched.reason(host).endswith("RankFailedError: rank 3 of 4 on algo-2: ValueError: the sample is bad")
+        assert launched.reason(host).endswith("RankFailedError: rank 1 of 2 on algo-2: ValueError: the sample is bad")
 
 
 @pytest.mark.parametrize("killed", [0, 1])
 def test_host_that_is_gone_ends_the_others(launch: Launch, killed: int) -> None:
-    launched = launch(hosts=2)
-    launched.launchers[killed].kill()
+    # Nobody is left who could tell a cause.
+    launched = launch(hosts=2, workers=1, exchange=True, more={"STUB_CAUSE_SECONDS": "0.5"})
+    os.kill(launched.launchers[killed], signal.SIGKILL)
     codes = launched.codes()
     assert codes[killed] == -signal.SIGKILL
     assert codes[1 - killed] == 1
