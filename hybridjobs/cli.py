@@ -19,7 +19,9 @@ from hybridjobs.local.environment import UNSET
 from hybridjobs.model.errors import ProjectError
 from hybridjobs.model.stage import load_stage
 from hybridjobs.report.rows import row
-from hybridjobs.report.table import json_text, plain, table
+from hybridjobs.report.table import json_text, show
+from hybridjobs.report.text import plain
+from hybridjobs.report.training import trainings
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -68,11 +70,13 @@ def report(*, stage: Stage = "local", output: Literal["table", "json"] = "table"
         stage: A stage of stages/; `local` is read from the running embedded cloud.
         output: A table for people or JSON for programs.
     """
-    rows = [row(record) for record in _deployment(stage).records()]
+    deployment = _deployment(stage)
+    records = deployment.records()
+    rows, compared = [row(record) for record in records], trainings(records, deployment.published())
     if output == "json":
-        sys.stdout.write(json_text(rows) + "\n")
+        sys.stdout.write(json_text(rows, compared) + "\n")
     else:
-        console().print(table(rows))
+        show(console(), rows, compared)
 
 
 @app.command

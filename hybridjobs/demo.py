@@ -10,7 +10,8 @@ from hybridjobs.deployment import Deployment, Launch
 from hybridjobs.local.cloud import LocalCloud
 from hybridjobs.model.errors import ProjectError
 from hybridjobs.report.rows import row
-from hybridjobs.report.table import table
+from hybridjobs.report.table import show
+from hybridjobs.report.training import trainings
 
 _POLL_SECONDS = 0.5
 
@@ -55,7 +56,8 @@ def _run(
         deployment = Deployment.connect(stage, environment)
         progress.step("Running the jobs")
         launches = wait_for_jobs(deployment, progress, time_limit_seconds)
-        console.print(table([row(record) for record in deployment.records()]))
+        records = deployment.records()
+        show(console, [row(record) for record in records], trainings(records, deployment.published()))
         progress.step("Destroying the stacks")
         cloud.destroy(stage, on_event=lambda event: progress.event(str(event)))
         progress.step("Ending the embedded cloud")

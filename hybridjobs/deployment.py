@@ -120,12 +120,21 @@ class Deployment:
 
     def records(self) -> list[dict[str, Any]]:
         """The records of all ended jobs, by the time at which the jobs were created."""
+        records = self._documents("records/")
+        return sorted(records, key=lambda record: (record["created_at"], record["job_name"]))
+
+    def published(self) -> dict[str, list[dict[str, Any]]]:
+        """The published figures of each benchmark that has run to its end, from its latest summary."""
+        summaries = self._documents("benchmarks/", "/latest.json")
+        return {summary["benchmark"]: summary["published"] for summary in summaries}
+
+    def _documents(self, prefix: str, suffix: str = ".json") -> list[dict[str, Any]]:
         s3 = self.session.client("s3", endpoint_url=self.endpoint_url)
-        bucket, prefix = self.parameters["job-bucket"], "records/"
+        bucket = self.parameters["job-bucket"]
         pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
         keys = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
-        records = [json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in keys]
-        return sorted(records, key=lambda record: (record["created_at"], record["job_name"]))
+        wanted = [key for key in keys if key.endswith(suffix)]
+        return [json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in wanted]
 
 
 def _launch(item: Mapping[str, Any]) -> Launch:

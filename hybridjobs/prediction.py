@@ -18,7 +18,7 @@ from rich.table import Table
 
 from hybridjobs.deployment import Deployment, Launch
 from hybridjobs.model.errors import ProjectError, closest
-from hybridjobs.report.table import plain
+from hybridjobs.report.text import plain
 
 MODEL_FILE: Final = "model.pt"
 # The models of qml_source take kilobytes; what else a job saved is passed over without being unpacked.

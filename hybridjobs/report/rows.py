@@ -41,8 +41,8 @@ class Row:
 def row(record: Mapping[str, Any]) -> Row:
     """Reduce one record (schema `hybrid-jobs/record/1`) to its row."""
     results = record.get("results") or {}
-    seconds = _numbers(results.get("iteration_seconds"))
-    costs = _numbers(results.get("costs"))
+    seconds = numbers(results.get("iteration_seconds"))
+    costs = numbers(results.get("costs"))
     instance = record["instance"]
     return Row(
         job_name=record["job_name"],
@@ -51,27 +51,29 @@ def row(record: Mapping[str, Any]) -> Row:
         device=record["device"],
         diff_method=_text(results.get("diff_method")),
         instance=instance["type"] if instance["count"] == 1 else f"{instance['count']} x {instance['type']}",
-        nodes=_number(results.get("nodes")),
-        iterations=_number(results.get("iterations")),
+        nodes=number(results.get("nodes")),
+        iterations=number(results.get("iterations")),
         seconds_per_iteration=statistics.median(seconds[1:] or seconds) if seconds else None,
         only_first_iteration=len(seconds) == 1,
         cost_before=costs[0] if costs else None,
-        cost_after=_number(results.get("cost")),
-        best_cut=_number(results.get("best_cut")),
-        optimum=_number(results.get("optimum")),
+        cost_after=number(results.get("cost")),
+        best_cut=number(results.get("best_cut")),
+        optimum=number(results.get("optimum")),
         worst_case_usd=record.get("worst_case_usd"),
         cost_usd=record.get("cost_usd"),
     )
 
 
 # What a job saved is its own affair: a result that means something else under one of these names is no figure.
-def _number(value: object) -> float | None:
+def number(value: object) -> float | None:
+    """The value if it is a number, else None."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _numbers(values: object) -> list[float]:
-    numbers = [_number(value) for value in values] if isinstance(values, list) else []
-    return [number for number in numbers if number is not None] if None not in numbers else []
+def numbers(values: object) -> list[float]:
+    """The values if they are a list of numbers, else none."""
+    read = [number(value) for value in values] if isinstance(values, list) else []
+    return [each for each in read if each is not None] if None not in read else []
 
 
 def _text(value: object) -> str | None:

@@ -3,17 +3,30 @@
 import json
 from collections.abc import Sequence
 
+from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from hybridjobs.report.rows import Row
+from hybridjobs.report.text import plain
+from hybridjobs.report.training import Training, training_table
 
 _NOTE = "* one iteration ran, so the first one's time is shown"
 
 
-def json_text(rows: Sequence[Row]) -> str:
-    """The rows as one JSON document, `{"rows": [...]}`."""
-    return json.dumps({"rows": [row.as_json() for row in rows]}, indent=2)
+def json_text(rows: Sequence[Row], trainings: Sequence[Training] = ()) -> str:
+    """The report as one JSON document, `{"rows": [...], "trainings": [...]}`."""
+    document = {"rows": [each.as_json() for each in rows], "trainings": [each.as_json() for each in trainings]}
+    return json.dumps(document, indent=2)
+
+
+def show(console: Console, rows: Sequence[Row], trainings: Sequence[Training]) -> None:
+    """Print the report: all jobs, and trainings side by side, with what parallel ones saved in a sentence each."""
+    console.print(table(rows))
+    if trainings:
+        console.print(training_table(trainings))
+    for each in trainings:
+        if (remark := each.remark()) is not None:
+            console.print(plain(remark))
 
 
 def table(rows: Sequence[Row]) -> Table:
@@ -40,11 +53,6 @@ def table(rows: Sequence[Row]) -> Table:
             _usd(row.cost_usd),
         )
     return drawn
-
-
-def plain(text: str) -> Text:
-    """Text of a job's own, shown as it is: no markup, no control characters for the terminal."""
-    return Text("".join(character for character in text if character.isprintable() or character == "\n"))
 
 
 def _number(value: float | None) -> str:

@@ -1,91 +1,105 @@
-"""The data-parallel job as the service runs it: on two hosts of two workers each, killed, and continued."""
+"""The data-parallel job as the service runs it: on several hosts, killed, and continued on others.
 
-import json
+With QML_KILLS = n, n jobs of two hosts with two workers each are killed at random moments and continued on as many.
+"""
+
+import contextlib
 import os
-import signal
+import random
+import re
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import psutil
 import pytest
 
-from hybridjobs.model.source_archive import build_source_archive
+from hybridjobs.local.braket.endpoint import EndpointSettings
+from hybridjobs.local.runners.job import JobSettings
+from hybridjobs.local.runners.process import ProcessRunner
 from tests.jobs.qml.conftest import RunSingle
-from tests.jobs.qml.job_run import DEFAULT_QUBIT, LIGHTNING, NEEDS_TORCH, SMALL, SONAR, SOURCE, Host
-from tests.local.runners.conftest import BUCKET, Workbench, services, workbench
+from tests.jobs.qml.endpoint_jobs import EndpointJobs, processes, wait_for
+from tests.jobs.qml.job_run import LIGHTNING, NEEDS_TORCH, Host
+from tests.local.braket.conftest import aws, start_cloud
+from tests.local.braket.fake_cloud import Cloud
 
 pytest.importorskip("torch", reason=NEEDS_TORCH)
-__all__ = ["services", "workbench"]
+__all__ = ["aws", "start_cloud"]
 
 TRAJECTORY = ("training_loss", "training_accuracy", "held_out_loss", "held_out_accuracy")
-PATIENCE_SECONDS = 180
+# Neither number divides by the four workers.
+SETTINGS = {"ndata": "35", "batch_size": "9", "workers_per_host": "2"}
+KILLS = int(os.environ.get("QML_KILLS", "0"))
+WORKER, LAUNCHER = "qml_source.worker", "run-python"
 
 
 def trajectory(result: dict[str, Any]) -> list[float]:
     return [value for name in TRAJECTORY for value in result[name]]
 
 
-def request(**hyperparameters: str) -> dict[str, Any]:
-    enabled = {"sagemaker_distributed_dataparallel_enabled": "true", "sagemaker_instance_type": "ml.m5.large"}
-    return {
-        "deviceConfig": {"device": LIGHTNING},
-        "instanceConfig": {"instanceType": "ml.m5.large", "volumeSizeInGb": 1, "instanceCount": 2},
-        "hyperParameters": {**SMALL, **enabled, "workers_per_host": "2", **hyperparameters},
-        "inputDataConfig": [
-            {
-                "channelName": "input-data",
-                "dataSource": {"s3DataSource": {"s3Uri": f"s3://{BUCKET}/sonar/"}},
-            }
-        ],
-    }
-
-
 @pytest.fixture
-def bench(workbench: Workbench) -> Workbench:
-    workbench.s3.put_object(Bucket=BUCKET, Key="sonar/sonar.all-data", Body=SONAR.read_bytes())
-    return workbench
+def jobs(start_cloud: Callable[..., Cloud], aws: dict[str, str]) -> EndpointJobs:
+    runner = ProcessRunner(settings=JobSettings(watch_seconds=0.5, grace_seconds=2.0, log_seconds=0.1))
+    return EndpointJobs(start_cloud(aws_environment=aws, runner=runner, settings=EndpointSettings()), aws)
 
 
-def test_two_hosts_of_two_workers_train_as_one_process(bench: Workbench, run_single: RunSingle) -> None:
-    source = build_source_archive(SOURCE).bytes
-    ended = bench.complete(source, "qml_source.train_dp", **request(ndata="35", batch_size="9"))
-    results = bench.results(ended)
-    assert results.keys() == {"results.json", "model.pt"}, "the first worker alone saves"
-    together = json.loads(results["results.json"])["dataDictionary"]
-    alone = run_single(device=LIGHTNING, ndata="35", batch_size="9")
-    assert trajectory(together) == pytest.approx(trajectory(alone), abs=1e-6)
+def test_job_killed_on_two_hosts_of_two_ranks_fails_and_is_continued_as_one_process(
+    jobs: EndpointJobs, run_single: RunSingle, host: Host
+) -> None:
+    killed = jobs.create("killed", hosts=2, epochs="100000", **SETTINGS)
+    wait_for(lambda: jobs.epochs(killed, "killed") >= 3 or jobs.cloud.status(killed) == "FAILED")
+    next(processes("killed", "algo-2", WORKER)).kill()
+    ended = jobs.ended(killed)
+    assert ended["status"] == "FAILED"
+    reason = r"rank [23] of 4 on algo-2: Killed: the worker was ended by SIGKILL"
+    assert re.match(f"AlgorithmError: RankFailedError: {reason}", ended["failureReason"])
+    assert list(processes("killed")) == []
+    done = jobs.epochs(killed, "killed")
+    assert done >= 3
+    assert not any("Metrics - " in line for line in jobs.log(killed, "killed", "algo-2"))
+
+    (host.checkpoints / "killed_training.pt").write_bytes(jobs.get("qml/checkpoints/killed_training.pt"))
+    more = {**SETTINGS, "epochs": str(done + 3)}
+    continued = run_single(device=LIGHTNING, name="killed", **more)
+    assert continued["resumed_from_epoch"] in (done, done + 1)
+    alone = run_single(device=LIGHTNING, name="alone", **more)
+    assert len(continued["training_loss"]) == done + 3
+    assert trajectory(continued) == pytest.approx(trajectory(alone), abs=1e-6)
+
+
+@pytest.mark.skipif(not KILLS, reason="QML_KILLS is not set: each random kill takes a minute")
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_kill_at_a_random_moment_fails_the_job_at_once_and_it_can_be_continued(
+    jobs: EndpointJobs, run_single: RunSingle, seed: int
+) -> None:
+    chance = random.Random(seed)
+    name, host = f"random-{seed}", chance.choice(["algo-1", "algo-2"])
+    what = ("rank", "host", "launcher")[seed % 3]
+    moment = chance.uniform(0, 40)
+    arn = jobs.create(name, hosts=2, epochs="100000", **SETTINGS)
+    role = {"rank": WORKER, "host": "", "launcher": LAUNCHER}[what]
+    wait_for(lambda: any(processes(name, host, role)))
+    time.sleep(moment)
+    found = list(processes(name, host, role))
+    victims = {"rank": [chance.choice(found)], "host": found, "launcher": [min(found, key=lambda each: each.pid)]}
+    begun = time.monotonic()
+    for victim in victims[what]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            victim.kill()
+    ended = jobs.ended(arn)
+    seconds = time.monotonic() - begun
+    done = jobs.epochs(arn, name)
+    print(f"\n{what} of {host} after {moment:.1f} s, {done} epochs: {seconds:.1f} s, {ended.get('failureReason')}")
+    assert ended["status"] == "FAILED"
+    assert ended["failureReason"]
+    assert list(processes(name)) == []
+    if not done:
+        return
+    more = {**SETTINGS, "epochs": str(done + 3)}
+    again = jobs.create(f"again-{seed}", hosts=2, copy_checkpoints_from_job=name, **more)
+    assert jobs.ended(again).get("failureReason") is None, "\n".join(jobs.log(again, f"again-{seed}"))
+    assert jobs.results(f"again-{seed}").keys() == {"results.json", "model.pt"}, "the first worker alone saves"
+    together = jobs.result(f"again-{seed}")
     assert (together["workers"], together["workers_per_host"], together["backend"]) == (4, 2, "gloo")
-    metrics = [line for line in bench.cloud_log(ended.run) if "Metrics - " in line and "training_loss" in line]
-    assert len(metrics) == 2
-    assert not any("Metrics - " in line for line in bench.cloud_log(ended.run, "algo-2"))
-
-
-def workers_below(launcher: int) -> Iterator[psutil.Process]:
-    for process in psutil.Process(launcher).children(recursive=True):
-        if "qml_source.worker" in process.cmdline():
-            yield process
-
-
-def test_killed_training_is_continued_from_its_checkpoint(host: Host, run_single: RunSingle, tmp_path: Path) -> None:
-    settings = {"ndata": "35", "batch_size": "9", "epochs": "400"}
-    killed = Host(tmp_path / "killed", name="job-k")
-    launcher = killed.start("train_dp", killed.prepare({**settings, "workers_per_host": "2"}, device=DEFAULT_QUBIT))
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while killed.log.count("training_loss") < 3:
-        assert launcher.poll() is None, killed.log
-        assert time.monotonic() < deadline, killed.log
-        time.sleep(0.05)
-    os.kill(next(workers_below(launcher.pid)).pid, signal.SIGKILL)
-    assert launcher.wait(PATIENCE_SECONDS) == 1
-    assert "RankFailedError: rank 0 of 2: Killed: the worker was ended by SIGKILL" in killed.log
-    done = killed.log.count("training_loss")
-
-    epochs = str(done + 3)
-    checkpoint = killed.checkpoints / "job-k_training.pt"
-    (host.checkpoints / checkpoint.name).write_bytes(checkpoint.read_bytes())
-    continued = run_single(name="job-k", **{**settings, "epochs": epochs})
-    assert continued["resumed_from_epoch"] >= done
-    whole = run_single(name="job-whole", **{**settings, "epochs": epochs})
-    assert trajectory(continued) == pytest.approx(trajectory(whole), abs=1e-6)
+    assert together["resumed_from_epoch"] >= done
+    assert trajectory(together) == pytest.approx(trajectory(run_single(device=LIGHTNING, **more)), abs=1e-6)
