@@ -2,6 +2,7 @@
 
 import pytest
 
+from collect_result.published import PUBLISHED
 from hybridjobs.model.catalogue import CatalogueEntry, load_catalogue
 from qml_source.data import read_samples, split
 from qml_source.hyperparameters import check_workers, parse_hyperparameters
@@ -27,3 +28,10 @@ def test_published_timing_is_repeated_with_the_same_training_everywhere() -> Non
     assert {spec.name for spec in group} == {"qml-single", "qml-dp", "qml-dp-hosts", "qml-contraction"}
     assert len({tuple(sorted(spec.hyperparameters.items())) for spec in group}) == 1
     assert [spec.name for spec in group if spec.baseline] == ["qml-single"]
+    assert [figure["seconds_per_iteration"] for figure in PUBLISHED["qml-26"]] == [2700, 360, 90]
+
+
+def test_data_parallel_jobs_are_on_one_host_and_on_several() -> None:
+    parallel = [entry.spec for entry in JOBS.values() if entry.spec.distribution == "data_parallel"]
+    for benchmark in ("qml-26", "qml-sonar"):
+        assert {spec.instance.count > 1 for spec in parallel if spec.benchmark == benchmark} == {False, True}

@@ -173,8 +173,8 @@ def test_bad_request_is_refused_before_any_work(run_single: RunSingle, host: Hos
 
 def test_memory_stays_flat_over_many_steps() -> None:
     for device in ("local:pennylane/default.qubit", LIGHTNING):
-        model = seeded_model(1, features=5, nwires=4, device=device)
-        features = torch.rand(4, 5, dtype=torch.float64)
+        model = seeded_model(1, features=5, nwires=2, device=device)
+        features = torch.rand(2, 5, dtype=torch.float64)
         sizes = []
         for step in range(200):
             model.zero_grad()
