@@ -1,17 +1,11 @@
 """Who may do what to which resource, as IAM itself decides: the synthesised identity and resource policies together."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
 from tests.infra.policies import ACCOUNT, REGION, Account, Request
 from tests.infra.synthesised import Synthesise
-
-pytestmark = pytest.mark.skipif(
-    not (Path(__file__).resolve().parents[2] / "node_modules" / "@cloud-copilot").is_dir(),
-    reason="the policy simulator is not in node_modules: run make setup",
-)
 
 OTHER_ACCOUNT = "111122223333"
 STAGE = "guarded"
