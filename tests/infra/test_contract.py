@@ -1,5 +1,9 @@
 """What other teams and the data itself hang on. A failure here names who a change would break."""
 
+import json
+from pathlib import Path
+
+from stacks import contract
 from tests.infra.synthesised import STACKS, Synthesised
 
 # CloudFormation knows a resource by this id alone: another id is another, empty resource, and the old one is deleted
@@ -97,3 +101,18 @@ def test_stacks_are_named_after_the_stage(local: Synthesised) -> None:
 
 def test_no_stage_name_is_in_a_logical_id(kept: Synthesised) -> None:
     assert not [name for _, name, _ in kept.everything() if "kept" in name.lower()]
+
+
+def test_the_published_schema_is_the_contract() -> None:
+    published = Path(__file__).resolve().parents[2] / "docs" / "contract.schema.json"
+    assert json.loads(published.read_text()) == contract.json_schema(), (
+        "write json_schema() of stacks/contract.py to docs/contract.schema.json; what was there must stay, or the "
+        "contract version rises"
+    )
+
+
+def test_the_documented_table_is_the_contract(local: Synthesised) -> None:
+    table = (Path(__file__).resolve().parents[2] / "docs" / "contract.md").read_text()
+    for value in (*contract.VALUES, contract.job_name_value("<job>")):
+        output = "Job<Job>Name" if value.parameter == "jobs/<job>" else value.output
+        assert f"| `{value.parameter}` | `{output}` |" in table

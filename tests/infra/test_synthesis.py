@@ -3,13 +3,14 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from aws_cdk import Acknowledgment, App, Stack, Validations
+from aws_cdk import Acknowledgment, App, CfnResource, Stack, Validations
 from aws_cdk import aws_s3 as s3
 from cdk_nag import AwsSolutionsChecks
 from constructs import IConstruct
@@ -137,6 +138,18 @@ def test_a_finding_stops_the_synthesis(tmp_path: Path) -> None:
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     with pytest.raises(RuntimeError, match="server access logs disabled"):
         app.synth()
+
+
+def test_templates_are_checked_against_cloudformation_s_own_schemas(tmp_path: Path) -> None:
+    # On by default; the tests leave it out for its time, and `make lint` synthesises once with it.
+    context = json.loads((PROJECT / "cdk.json").read_text())["context"]
+    app = App(context=context, outdir=str(tmp_path), analytics_reporting=False)
+    CfnResource(Stack(app, "Careless"), "Bucket", type="AWS::S3::Bucket", properties={"BucketNam": "mine"})
+    with pytest.raises(RuntimeError, match="Did you mean 'BucketName'"):
+        app.synth()
+    (lint,) = re.findall(r"^lint:.*?\n\n", (PROJECT / "Makefile").read_text(), re.DOTALL | re.MULTILINE)
+    assert "python app.py" in lint
+    assert "CDK_VALIDATION" not in lint
 
 
 def test_the_report_has_no_finding_left(local: Synthesised, kept: Synthesised, empty: Synthesised) -> None:

@@ -5,6 +5,7 @@ through.
 """
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -98,7 +99,15 @@ def test_a_job_that_raises_is_a_failed_record_with_its_message_while_the_deploy_
 
 def test_the_contract_names_what_was_deployed(world: World) -> None:
     parameters = world.deployment.parameters
-    assert parameters["contract-version"] == "1"
+    schema = json.loads((ROOT / "docs" / "contract.schema.json").read_text())
+    assert set(schema["required"]) <= parameters.keys()
+    for name, value in parameters.items():
+        [described] = (
+            [schema["properties"].get(name)]
+            if name in schema["properties"]
+            else [described for pattern, described in schema["patternProperties"].items() if re.search(pattern, name)]
+        )
+        assert re.search(described["pattern"], value), f"{name} = {value}"
     assert parameters["jobs/quick"] == world.wait("quick", "COMPLETED").job_name
     bucket = world.cloud.client("s3").list_objects_v2(Bucket=parameters["job-bucket"], Prefix="records/")
     assert bucket["KeyCount"] == 2
