@@ -256,3 +256,9 @@ def test_two_baselines_of_one_benchmark_are_refused(
 
     with pytest.raises(SpecError, match=re.escape("overrides.cut-24.baseline = false")):
         selected_jobs(stage, catalogue)
+
+
+def test_every_setting_is_documented() -> None:
+    table = (STAGES.parent / "docs" / "stages.md").read_text()
+    settings = {name for name in StageSettings.model_fields if name not in {"name", "overrides"}}
+    assert not [name for name in settings if f"`{name}`" not in table]
