@@ -23,7 +23,12 @@ from tests.infra.synthesised import STACKS, Synthesise, Synthesised, flat
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-def run_app(root: Path, stage: str, *, hash_seed: str = "0") -> subprocess.CompletedProcess[str]:
+WITHOUT_NETWORK = ("unshare", "--user", "--map-root-user", "--net", "--")
+
+
+def run_app(
+    root: Path, stage: str, *, hash_seed: str = "0", prefix: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     """Run the app as CI does, from any folder: no credentials, no configuration, no CDK CLI."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CDK_"))}
     environment |= {
@@ -37,7 +42,12 @@ def run_app(root: Path, stage: str, *, hash_seed: str = "0") -> subprocess.Compl
         "PYTHONPATH": str(PROJECT),
     }
     return subprocess.run(
-        [sys.executable, str(root / "app.py")], env=environment, cwd=root, capture_output=True, text=True, check=False
+        [*prefix, sys.executable, str(root / "app.py")],
+        env=environment,
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -60,6 +70,14 @@ def test_two_checkouts_give_the_same_bytes_whatever_the_hash_seed(project: Path,
         assemblies.append(digests(checkout / "assembly"))
     assert {f"{stack}.template.json" for stack in STACKS} < set(assemblies[0])
     assert assemblies[0] == assemblies[1]
+
+
+@pytest.mark.parametrize("stage", ["dev", "prod"])
+def test_a_synthesis_needs_no_credentials_and_no_network(project: Path, stage: str) -> None:
+    if not shutil.which("unshare") or subprocess.run([*WITHOUT_NETWORK, "true"], check=False).returncode:
+        pytest.skip("this machine can't take the network from a process: no unshare, or no user namespaces")
+    result = run_app(project, stage, prefix=WITHOUT_NETWORK)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 def test_nothing_is_looked_up_and_the_templates_fit_any_account(kept: Synthesised) -> None:
