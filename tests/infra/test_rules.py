@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import App, CfnOutput, CfnResource, Fn, Stack, Validations
+from aws_cdk import Acknowledgment, App, CfnOutput, CfnResource, Fn, Stack, Validations
 
 from stacks.rules.plugin import RULES, ProjectRules
 
@@ -66,8 +66,14 @@ GPU = "local:pennylane/lightning.gpu"
 # Rule -> (stacks that keep it, stacks that break it and a part of what the finding says).
 CASES: dict[str, tuple[list[Build], list[tuple[Build, str]]]] = {
     "bucket-name": (
-        [bucket(BucketName="amazon-braket-mine"), bucket(), function(JOB_BUCKET="amazon-braket-mine")],
         [
+            bucket(BucketName="amazon-braket-mine"),
+            bucket(),
+            bucket(BucketName="results", AbacStatus="Enabled", Tags=[{"Key": "AmazonBraket", "Value": "true"}]),
+            function(JOB_BUCKET="amazon-braket-mine"),
+        ],
+        [
+            (bucket(BucketName="results", Tags=[{"Key": "AmazonBraket", "Value": "true"}]), "results"),
             (bucket(BucketName="quantum-results"), "quantum-results"),
             (bucket(BucketName=Fn.join("-", ["results", Fn.ref("AWS::Region")])), "results-<AWS::Region>"),
             (function(JOB_BUCKET="quantum-results"), "quantum-results"),
@@ -218,3 +224,16 @@ def test_the_message_says_rule_place_problem_and_remedy(tmp_path: Path) -> None:
         app.synth()
     for part in ("bucket-name", "Case/Results", "quantum-results", "amazon-braket-", "Properties/BucketName"):
         assert part in str(stopped.value)
+
+
+def test_a_finding_can_be_acknowledged_on_its_construct_alone(tmp_path: Path) -> None:
+    def build(stack: Stack) -> None:
+        for name in ("Known", "Other"):
+            made = CfnResource(stack, name, type="AWS::S3::Bucket", properties={"BucketName": "results"})
+            if name == "Known":
+                acknowledgment = Acknowledgment(id="hybrid-jobs::bucket-name", reason="No job reads or writes it.")
+                Validations.of(made).acknowledge(acknowledgment)
+
+    (found,) = findings(build, tmp_path)
+    assert found[0] == "bucket-name"
+    assert "Case/Other" in (tmp_path / "validation-report.json").read_text()
