@@ -68,6 +68,10 @@ class Account:
         """Give a principal that the stage doesn't make an identity policy."""
         self._identity.setdefault(principal, []).append(policy)
 
+    def attach(self, resource: str, policy: Mapping[str, Any]) -> None:
+        """Give a resource that the stage doesn't make a policy."""
+        self._resource[resource] = policy
+
     def role(self, prefix: str) -> str:
         """ARN of the Jobs stack's role whose logical id begins with `prefix`."""
         (arn,) = [arn for name, arn in self.roles.items() if name.startswith(prefix)]

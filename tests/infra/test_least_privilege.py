@@ -233,3 +233,33 @@ def test_the_table_is_about_the_roles_and_names_that_are_deployed(account: Accou
     assert {IMAGES, LEDGER, STACK, JOB_LOGS, JOB_ROLE} <= allowed
     assert len(ROWS) >= 60
     assert len({row[3] for row in ROWS}) == 3
+
+
+def test_the_stage_s_key_is_used_through_the_services_that_hold_its_data_and_no_other(synthesise: Synthesise) -> None:
+    key, other = (f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{name}" for name in ("stage-key", "other-key"))
+    account = Account(
+        synthesise("keyed", f'launch = []\nremoval = "destroy"\nmax_spend_usd = 0.0\nencryption_key = "{key}"\n')
+    )
+
+    for each in (key, other):
+        # KMS's own default: the account's IAM policies decide.
+        everybody = {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}, "Action": "kms:*"}
+        account.attach(each, {"Version": "2012-10-17", "Statement": [{**everybody, "Resource": "*"}]})
+
+    def through(service: str) -> dict[str, str]:
+        return {"kms:ViaService": f"{service}.{REGION}.amazonaws.com"}
+
+    rows: list[tuple[str, str, str, Mapping[str, str], str]] = [
+        (JOBS, "kms:Decrypt", key, through("s3"), YES),
+        (JOBS, "kms:GenerateDataKey", key, through("s3"), YES),
+        (JOBS, "kms:Decrypt", key, through("dynamodb"), NO),
+        (JOBS, "kms:Decrypt", key, {}, NO),
+        (JOBS, "kms:Decrypt", other, through("s3"), NO),
+        (JOBS, "kms:ScheduleKeyDeletion", key, {}, NO),
+        (LAUNCHER, "kms:Decrypt", key, through("dynamodb"), YES),
+        (COLLECTOR, "kms:GenerateDataKey", key, through("s3"), YES),
+        (SWEEP, "kms:Decrypt", key, through("secretsmanager"), NO),
+        (FRAMEWORK, "kms:Decrypt", key, through("s3"), NO),
+    ]
+    requests = [Request(account.role(role), action, on, context) for role, action, on, context, _ in rows]
+    assert account.decide(requests) == [expected for *_, expected in rows]
