@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from hybridjobs.local.cloud import LocalCloud
 from hybridjobs.local.environment import aws_environment, client_session, process_environment
 from hybridjobs.local.run_folder import RunFolder
-from tests.local.tiny_cloud import create_function
+from tests.local.tiny_cloud import create_function, eventually
 
 STOCK = {"registryId": "292282985366", "repositoryName": "amazon-braket-base-jobs"}
 
@@ -123,3 +123,53 @@ def test_stock_images_are_known_by_their_tags_and_others_are_not(cloud: LocalClo
     assert [image["imageId"]["imageTag"][:4] for image in same] == ["late", "1.0-"]
     with pytest.raises(ClientError, match="RepositoryNotFoundException"):
         ecr.batch_get_image(repositoryName=STOCK["repositoryName"], imageIds=[{"imageTag": "latest"}])
+
+
+_FAILING = "def handle(event, context):\n    raise ValueError(event['detail']['number'])\n"
+
+
+def failed_event(cloud: LocalCloud) -> list[dict[str, Any]]:
+    """What the dead-letter queue of a function behind a rule holds, once the function has failed in every attempt."""
+    arn = create_function(cloud, "failing", _FAILING)
+    sqs, function, events = cloud.client("sqs"), cloud.client("lambda"), cloud.client("events")
+    url = sqs.create_queue(QueueName="dead-letters")["QueueUrl"]
+    queue = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    function.update_function_configuration(FunctionName="failing", DeadLetterConfig={"TargetArn": queue})
+    function.put_function_event_invoke_config(FunctionName="failing", MaximumRetryAttempts=1)
+    events.put_rule(Name="numbers", EventPattern=json.dumps({"source": ["tiny"]}))
+    events.put_targets(Rule="numbers", Targets=[{"Id": "failing", "Arn": arn}])
+    events.put_events(Entries=[{"Source": "tiny", "DetailType": "number", "Detail": '{"number": 7}'}])
+    found: list[Any] = []
+    # The second attempt comes after a second.
+    eventually(lambda: bool(found.extend(sqs.receive_message(QueueUrl=url).get("Messages", [])) or found), seconds=4)
+    return [dict(json.loads(message["Body"])) for message in found]
+
+
+def template_function(cloud: LocalCloud) -> dict[str, Any]:
+    """The configuration of a function that a template has made, with a dead-letter queue."""
+    code = {"ZipFile": _FAILING}
+    role = "arn:aws:iam::000000000000:role/tiny"
+    queue = {"Fn::GetAtt": ["Queue", "Arn"]}
+    properties = {"Code": code, "Handler": "index.handle", "Runtime": "python3.13", "Role": role}
+    resources = {
+        "Queue": {"Type": "AWS::SQS::Queue"},
+        "Function": {
+            "Type": "AWS::Lambda::Function",
+            "Properties": {**properties, "FunctionName": "made", "DeadLetterConfig": {"TargetArn": queue}},
+        },
+    }
+    client = cloud.client("cloudformation")
+    client.create_stack(StackName="letters", TemplateBody=json.dumps({"Resources": resources}))
+    client.get_waiter("stack_create_complete").wait(StackName="letters", WaiterConfig={"Delay": 1})
+    return dict(cloud.client("lambda").get_function_configuration(FunctionName="made"))
+
+
+def test_the_bare_emulator_loses_an_event_that_a_function_fails_to_process(bare: LocalCloud) -> None:
+    assert failed_event(bare) == []
+    assert "DeadLetterConfig" not in template_function(bare)
+
+
+def test_an_event_that_a_function_fails_to_process_comes_into_its_dead_letter_queue(cloud: LocalCloud) -> None:
+    (event,) = failed_event(cloud)
+    assert (event["source"], event["detail"]) == ("tiny", {"number": 7})
+    assert ":sqs:" in template_function(cloud)["DeadLetterConfig"]["TargetArn"]

@@ -6,10 +6,11 @@ then.
 
 from collections.abc import Callable
 
-from hybridjobs.local.gaps import auto_delete_objects, event_order, missing_image, stock_images
+from hybridjobs.local.gaps import auto_delete_objects, dead_letters, event_order, missing_image, stock_images
 
 WORKAROUNDS: tuple[Callable[[], None], ...] = (
     auto_delete_objects.apply,
+    dead_letters.apply,
     event_order.apply,
     missing_image.apply,
     stock_images.apply,
