@@ -115,12 +115,16 @@ class JobSpec(Declaration):
 
 
 def launch_document(
-    spec: JobSpec, source_sha256: str, input_files: Mapping[str, Sequence[InputFile]]
+    spec: JobSpec,
+    source_sha256: str,
+    input_files: Mapping[str, Sequence[InputFile]],
+    image_content: str | None = None,
 ) -> dict[str, Any]:
     """Write what a launch of `spec` consists of as a JSON document, whose hash decides whether to launch again.
 
-    `input_files` holds the files of each of the job's channels. Remarks and prices are left out: changing them must
-    not launch a job.
+    `input_files` holds the files of each of the job's channels. `image_content` is the hash of what an image of the
+    project is built from: its name alone would not tell that it has changed. Remarks and prices are left out: changing
+    them must not launch a job.
     """
     if set(input_files) != set(spec.inputs):
         raise ValueError(
@@ -130,7 +134,7 @@ def launch_document(
     if spec.distribution == "data_parallel":
         enabled, kind = job_fields.DATA_PARALLEL_HYPERPARAMETERS
         hyperparameters |= {enabled: "true", kind: spec.instance.type}
-    return {
+    document: dict[str, Any] = {
         "name": spec.name,
         "device": spec.device,
         "entry_point": spec.entry_point,
@@ -154,3 +158,6 @@ def launch_document(
         "checkpoints": spec.checkpoints,
         "benchmark": None if spec.benchmark is None else {"name": spec.benchmark, "baseline": spec.baseline},
     }
+    if image_content is not None:
+        document["image_content"] = image_content
+    return document

@@ -59,7 +59,8 @@ class HybridJob(Construct):
             for file in files
         }
         self.assets = (source, *inputs.values())
-        document = launch_document(entry.spec, archive.sha256, channels)
+        image = self._image(entry, container_assets)
+        document = launch_document(entry.spec, archive.sha256, channels, image.content if image else None)
         _refuse_too_large(entry, canonical_json(document), inputs)
         price = price_of(entry.spec.instance.type)
         properties: dict[str, object] = {
@@ -71,9 +72,8 @@ class HybridJob(Construct):
             "SourceArchive": source.s3_object_url,
             "InputFiles": {path: asset.s3_object_url for path, asset in inputs.items()},
         }
-        image = parse_image(entry.spec.image)
-        if isinstance(image, AssetImage):
-            properties["ImageUri"] = JobImage(self, "Image", image=image, container_assets=container_assets).uri
+        if image is not None:
+            properties["ImageUri"] = image.uri
         self.resource = CustomResource(
             self,
             "Launch",
@@ -87,6 +87,12 @@ class HybridJob(Construct):
     def job_name(self) -> str:
         """The Braket name of the launch, which is the resource's physical id."""
         return self.resource.ref
+
+    def _image(self, entry: CatalogueEntry, container_assets: Path) -> JobImage | None:
+        image = parse_image(entry.spec.image)
+        if not isinstance(image, AssetImage):
+            return None
+        return JobImage(self, "Image", image=image, container_assets=container_assets)
 
     def _source_asset(self, archive: bytes) -> s3_assets.Asset:
         # The asset copies the file into the cloud assembly at once, so the folder may go again.

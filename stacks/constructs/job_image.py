@@ -15,11 +15,12 @@ SHARED_FOLDERS = frozenset({"entrypoint", "materials"})
 
 
 class JobImage(Construct):
-    """An image asset of `container_assets/<folder>`; `uri` names it by its content hash, which is its tag.
+    """An image asset of `container_assets/<folder>`; `uri` names it by its tag, which is `content`.
 
-    Braket runs x86-64 images only, so the platform is fixed whatever machine builds. The build context is
-    container_assets with this folder and what all images share: a change to one image builds no other. The context
-    value `image-build` may name a file with this machine's build settings, see hybridjobs.model.image_build.
+    `content` is the hash of what the image is built from: the build context, the Dockerfile and the target. The build
+    context is container_assets with this folder and what all images share: a change to one image builds no other.
+    Braket runs x86-64 images only, so the platform is fixed whatever machine builds. The context value `image-build`
+    may name a file with this machine's build settings, see hybridjobs.model.image_build.
 
     Raises:
         SpecError: The folder has no Dockerfile.
@@ -56,3 +57,4 @@ class JobImage(Construct):
             exclude=[*others, "**/__pycache__", "**/*.pyc", "**/*.md", "**/tests"],
         )
         self.uri = asset.image_uri
+        self.content = asset.asset_hash

@@ -62,7 +62,7 @@ def test_an_image_is_built_for_x86_whatever_machine_builds(built: Synthesised) -
         ("first/tests/test_image.py", False),
     ],
 )
-def test_only_a_change_of_its_own_files_builds_an_image_anew(
+def test_only_a_change_of_its_own_files_builds_an_image_anew_and_launches_its_jobs_again(
     synthesise: Synthesise, container_assets: Path, built: Synthesised, path: str, rebuilt: bool
 ) -> None:
     file = container_assets / path
@@ -70,13 +70,16 @@ def test_only_a_change_of_its_own_files_builds_an_image_anew(
     before = file.read_text() if file.exists() else None
     file.write_text(f"{before or ''}# changed\n")
     try:
-        digest, _ = image_asset(synthesise("images"))
+        stage = synthesise("images")
+        digest, _ = image_asset(stage)
+        changed = stage.the("Jobs", "Custom::BraketHybridJob")
     finally:
         if before is None:
             file.unlink()
         else:
             file.write_text(before)
     assert (digest != image_asset(built)[0]) is rebuilt
+    assert (changed["SpecHash"] != built.the("Jobs", "Custom::BraketHybridJob")["SpecHash"]) is rebuilt
 
 
 def test_a_folder_without_a_dockerfile_is_refused(synthesise: Synthesise, container_assets: Path) -> None:
