@@ -26,6 +26,7 @@ class Settings:
     region: str
     cancel_orphans: bool = False
     max_spend_usd: float | None = None
+    allow_unknown_price: bool = False
 
     @property
     def account(self) -> str:
@@ -56,8 +57,9 @@ class Settings:
             max_concurrent_jobs=max_concurrent_jobs,
             repository_name=_required(environment, "REPOSITORY_NAME"),
             region=environment.get("AWS_REGION") or _required(environment, "AWS_DEFAULT_REGION"),
-            cancel_orphans=environment.get("CANCEL_ORPHANS", "false").lower() == "true",
+            cancel_orphans=_flag(environment, "CANCEL_ORPHANS"),
             max_spend_usd=max_spend_usd,
+            allow_unknown_price=_flag(environment, "ALLOW_UNKNOWN_PRICE"),
         )
 
 
@@ -66,3 +68,7 @@ def _required(environment: Mapping[str, str], name: str) -> str:
     if not value:
         raise SettingsError(f"environment variable {name} is not set: the function was not deployed by this project")
     return value
+
+
+def _flag(environment: Mapping[str, str], name: str) -> bool:
+    return environment.get(name, "false").lower() == "true"

@@ -20,6 +20,7 @@ from stacks.constructs.job_launcher import JobLauncher
 from stacks.constructs.job_role import JobRole
 from stacks.constructs.launch_environment import LaunchEnvironment
 from stacks.constructs.permissions import bound_roles
+from stacks.constructs.published_records import PublishedRecords
 from stacks.constructs.result_collector import ResultCollector
 from stacks.constructs.run_time_function import run_time_code
 from stacks.names import asset_prefix, job_bucket_name, repository_name, stack_name
@@ -76,6 +77,9 @@ class JobsStack(Stack):
             ),
             repository=repository_name(stage.name),
             max_concurrent_jobs=stage.max_concurrent_jobs,
+            max_spend_usd=stage.max_spend_usd,
+            allow_unknown_price=stage.allow_unknown_price,
+            cancel_orphans=stage.cancel_orphans,
             quantum_hardware=stage.quantum_hardware,
             encryption_key=stage.encryption_key,
         )
@@ -98,10 +102,12 @@ class JobsStack(Stack):
             "Dashboard",
             stage_name=stage.name,
             functions={"Launcher": launcher.function, **collector.functions},
-            dead_letters=[collector.dead_letters],
-            alarms=[],
+            dead_letters=[collector.undelivered, collector.unprocessed],
+            alarms=collector.alarms,
             topic=topic,
         )
+        records = PublishedRecords(self, "Records", service_token=launcher.service_token)
+        records.resource.node.add_dependency(job_role, launcher, collector)
 
         # A scope of their own, so that a job may have the name of another part of this stack.
         launched = Construct(self, "HybridJobs")
@@ -117,14 +123,14 @@ class JobsStack(Stack):
                 container_assets=project / "container_assets",
             )
             # Before the first job ends its collector listens, and while a job exists its role has its permissions.
-            job.resource.node.add_dependency(job_role, launcher, collector)
+            job.resource.node.add_dependency(job_role, launcher, collector, records.resource)
             # One after another: in a small account many launches at once exhaust Lambda's concurrency.
             if previous is not None:
                 job.resource.node.add_dependency(previous.resource)
             published.publish(contract.job_name_value(entry.spec.name), job.job_name)
             assets += job.assets
             previous = job
-        launcher.allow_reading(assets)
+        launcher.allow_reading([*assets, *records.assets])
 
     def _judge_quantum_hardware(self, stage: StageSettings, jobs: Sequence[CatalogueEntry]) -> None:
         on_hardware = [entry for entry in jobs if ":device/qpu/" in entry.spec.device]

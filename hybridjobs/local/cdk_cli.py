@@ -111,13 +111,15 @@ class CdkCli:
         """Synthesize the app and deploy all of its stacks in the order of their dependencies."""
         self._run(["deploy", "--all", "--progress=events", "--require-approval=never"], context, on_event)
 
-    def destroy(self, context: Mapping[str, str], on_event: OnEvent | None = None) -> None:
-        """Destroy all stacks of the app in the reverse order of their dependencies.
+    def destroy(
+        self, context: Mapping[str, str], on_event: OnEvent | None = None, stacks: Sequence[str] = ("--all",)
+    ) -> None:
+        """Destroy `stacks`, all of the app's by default, in the reverse order of their dependencies.
 
         Where the app was synthesized before, those stacks are destroyed and it is not synthesized again.
         """
         known = [f"--app={self.assembly}"] if (self.assembly / "manifest.json").is_file() else []
-        self._run(["destroy", "--all", "--force", *known], context, on_event)
+        self._run(["destroy", *stacks, "--force", *known], context, on_event)
 
     def diff(self, context: Mapping[str, str]) -> str:
         """What a deployment would change, in the words of the CLI."""

@@ -156,11 +156,20 @@ class LocalCloud:
         """What a deployment of `stage` would change, in the words of the CDK CLI."""
         return self._cli(stage, app).diff(self._context(stage))
 
-    def destroy(self, stage: str = "local", on_event: OnEvent | None = None, app: Path | None = None) -> None:
-        """Destroy all stacks of a stage as they were last deployed; arguments and errors as for `deploy`."""
+    def destroy(
+        self,
+        stage: str = "local",
+        on_event: OnEvent | None = None,
+        app: Path | None = None,
+        stacks: Sequence[str] = ("--all",),
+    ) -> None:
+        """Destroy all stacks of a stage as they were last deployed, or those that `stacks` names.
+
+        The other arguments and the errors are those of `deploy`.
+        """
         cli = self._cli(stage, app)
         with _locked(self._folder.path):
-            cli.destroy({"stage": stage}, on_event)
+            cli.destroy({"stage": stage}, on_event, stacks)
 
     def _context(self, stage: str) -> dict[str, str]:
         settings = os.environ.get(image_build.VARIABLE)

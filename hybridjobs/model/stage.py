@@ -121,8 +121,10 @@ class StageSettings(Declaration):
     again. Without `account` and `region` the templates fit any. `removal` says what becomes of repository, bucket and
     ledger when the stage is destroyed. `max_concurrent_jobs` is the account's quota. `max_spend_usd` caps the worst
     case of all launched jobs together; a job of unknown price is refused unless `allow_unknown_price`.
-    `pull_principals` are the ARNs of further accounts and roles that may pull the images. `retain_records_days` is how
-    long records of finished jobs are kept, None for ever. `overrides` holds tables that are merged into those of jobs.
+    `cancel_orphans` lets the sweep end launches and jobs of the stage that no stack resource holds; otherwise it only
+    reports them. `pull_principals` are the ARNs of further accounts and roles that may pull the images.
+    `retain_records_days` is how long records of finished jobs are kept, None for ever. `overrides` holds tables that
+    are merged into those of jobs.
 
     `managed_job_policy` gives the job role Amazon's managed execution policy instead of the project's own statements.
     `permissions_boundary` is the ARN of a policy that bounds every role. `quantum_hardware` lets jobs use the quantum
@@ -147,6 +149,7 @@ class StageSettings(Declaration):
     max_concurrent_jobs: AtLeastOne = 3
     max_spend_usd: Annotated[float, AfterValidator(_amount)]
     allow_unknown_price: bool = False
+    cancel_orphans: bool = False
     pull_principals: Annotated[tuple[Annotated[str, AfterValidator(_principal)], ...], Field(strict=False)] = ()
     retain_records_days: Annotated[int, AfterValidator(_retention)] | None = None
     managed_job_policy: bool = False

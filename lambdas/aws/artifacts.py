@@ -1,4 +1,4 @@
-"""Objects of the job bucket: sources and inputs under the hash of their content, results, records."""
+"""Objects of the job bucket: sources and inputs under the hash of their content, results, records, schemas."""
 
 from __future__ import annotations
 
@@ -29,6 +29,14 @@ class Artifacts:
     def copy(self, source: str, key: str, sha256: str) -> None:
         """Copy an object of another bucket to a key that is named after its content, unless it is there already.
 
+        Arguments and errors as for `put`.
+        """
+        if self._stored_sha256(key) not in {sha256, ""}:
+            self.put(source, key, sha256)
+
+    def put(self, source: str, key: str, sha256: str) -> None:
+        """Copy an object of another bucket over whatever a key holds.
+
         Args:
             source: `s3://bucket/key` of the object, at most 5 GB (one server-side copy).
             key: Where it goes.
@@ -37,8 +45,6 @@ class Artifacts:
         Raises:
             LaunchError: The object isn't there, or holds something else.
         """
-        if self._stored_sha256(key) in {sha256, ""}:
-            return
         bucket, _, name = source.removeprefix("s3://").partition("/")
         try:
             answer = self._client.copy_object(

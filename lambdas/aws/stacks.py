@@ -16,15 +16,19 @@ class Stacks:
     def __init__(self, client: CloudFormationClient) -> None:
         self._client = client
 
-    def is_changing(self, stack_id: str) -> bool:
-        """Tell whether the stack is being created, updated, rolled back or deleted at this moment."""
+    def status(self, stack_id: str) -> str | None:
+        """Return a stack's status, such as UPDATE_IN_PROGRESS; None if there is no such stack."""
         try:
             stacks = self._client.describe_stacks(StackName=stack_id)["Stacks"]
         except ClientError as error:
             if _is_absent(error):
-                return False
+                return None
             raise
-        return any(stack["StackStatus"].endswith("_IN_PROGRESS") for stack in stacks)
+        return stacks[0]["StackStatus"] if stacks else None
+
+    def is_changing(self, stack_id: str) -> bool:
+        """Tell whether the stack is being created, updated, rolled back or deleted at this moment."""
+        return (self.status(stack_id) or "").endswith("_IN_PROGRESS")
 
     def physical_id(self, stack_id: str, logical_id: str) -> str | None:
         """Return the physical id of a stack's resource; None if there is no such stack or resource."""

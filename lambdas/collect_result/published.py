@@ -18,11 +18,13 @@ def _figure(
     cost_usd: float,
     *,
     count: int = 1,
+    gpus: int = 0,
     distribution: str = "none",
 ) -> dict[str, Any]:
     return {
         "device": device,
         "instance": {"type": instance, "count": count},
+        "gpus": gpus,
         "distribution": distribution,
         "seconds_per_iteration": seconds_per_iteration,
         "iterations": iterations,
@@ -40,15 +42,15 @@ _GPU = "local:pennylane/lightning.gpu"
 PUBLISHED: dict[str, list[dict[str, Any]]] = {
     "qaoa-18": [
         _figure(_CPU, "ml.m5.2xlarge", 25.0, 5, 0.016),
-        _figure(_GPU, "ml.p3.2xlarge", 12.0, 5, 0.06375),
+        _figure(_GPU, "ml.p3.2xlarge", 12.0, 5, 0.06375, gpus=1),
     ],
     "qaoa-24": [
         _figure(_CPU, "ml.m5.2xlarge", 3548.0, 5, 2.27072),
-        _figure(_GPU, "ml.p3.2xlarge", 146.0, 5, 0.775625),
+        _figure(_GPU, "ml.p3.2xlarge", 146.0, 5, 0.775625, gpus=1),
     ],
     "qml-26": [
-        _figure(_GPU, "ml.p3.16xlarge", 2700.0, 1, 21.114),
-        _figure(_GPU, "ml.p3.16xlarge", 360.0, 1, 2.8152, distribution="data_parallel"),
-        _figure(_GPU, "ml.p3.16xlarge", 90.0, 1, 2.8152, count=4, distribution="data_parallel"),
+        _figure(_GPU, "ml.p3.16xlarge", 2700.0, 1, 21.114, gpus=1),
+        _figure(_GPU, "ml.p3.16xlarge", 360.0, 1, 2.8152, gpus=8, distribution="data_parallel"),
+        _figure(_GPU, "ml.p3.16xlarge", 90.0, 1, 2.8152, count=4, gpus=32, distribution="data_parallel"),
     ],
 }

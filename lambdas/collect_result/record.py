@@ -73,8 +73,8 @@ def make_record(launch: Launch, job: Job, results: Results, log_tail: list[str],
 def document_bytes(document: dict[str, Any]) -> bytes:
     """Write a record or a summary as JSON that people can read and that has one form only."""
     text = json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    # Half of a surrogate pair, which JSON allows and UTF-8 doesn't, stays the escape that it was.
-    return text.encode(errors="backslashreplace")
+    # Half of a surrogate pair, which Python's JSON knows and many readers refuse, becomes the replacement character.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def _reason(job: Job, results: Results) -> str | None:

@@ -58,6 +58,7 @@ class Request:
     """One event. `physical_id` is None for a Create."""
 
     kind: str
+    resource_type: str
     request_id: str
     stack_id: str
     logical_id: str
@@ -92,6 +93,7 @@ def read_event(event: dict[str, Any]) -> Request:
     try:
         return Request(
             kind=event["RequestType"],
+            resource_type=event["ResourceType"],
             request_id=event["RequestId"],
             stack_id=event["StackId"],
             logical_id=event["LogicalResourceId"],

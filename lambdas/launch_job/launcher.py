@@ -161,13 +161,7 @@ class Launcher:
     def _prepare(self, wish: Wish) -> str:
         """Put the job's files into the bucket; returns the image's address."""
         wish.require_complete()
-        settings = self._services.settings
-        worst = worst_case_usd(wish.spec, wish.price)
-        if settings.max_spend_usd is not None and worst is not None and worst > settings.max_spend_usd:
-            raise LaunchError(
-                f"{wish.identity.job} may cost {worst:.2f} USD, the stage allows {settings.max_spend_usd:.2f}",
-                remedy="Lower the job's max_runtime_seconds or raise the stage's max_spend_usd",
-            )
+        self._guard_spending(wish)
         artifacts = self._services.artifacts
         sha256 = wish.spec["source"]["sha256"]
         artifacts.copy(wish.source_archive, source_key(sha256), sha256)
@@ -182,6 +176,23 @@ class Launcher:
                     )
                 artifacts.copy(source, prefix + file["path"], file["sha256"])
         return self._image(wish)
+
+    def _guard_spending(self, wish: Wish) -> None:
+        """Refuse what the synthesis would have refused: a template may have been changed since, or be an old one."""
+        settings = self._services.settings
+        if settings.max_spend_usd is None:
+            return
+        worst = worst_case_usd(wish.spec, wish.price)
+        if worst is None and not settings.allow_unknown_price:
+            raise LaunchError(
+                f"nobody knows what {wish.identity.job} may cost: its instance type has no price",
+                remedy="Use an instance of known price, or write allow_unknown_price = true in the stage",
+            )
+        if worst is not None and worst > settings.max_spend_usd:
+            raise LaunchError(
+                f"{wish.identity.job} may cost {worst:.2f} USD, the stage allows {settings.max_spend_usd:.2f}",
+                remedy="Lower the job's max_runtime_seconds or raise the stage's max_spend_usd",
+            )
 
     def _image(self, wish: Wish) -> str:
         settings = self._services.settings

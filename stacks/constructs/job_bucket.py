@@ -10,6 +10,7 @@ INPUTS_PREFIX = "inputs/"
 JOBS_PREFIX = "jobs/"
 RECORDS_PREFIX = "records/"
 BENCHMARKS_PREFIX = "benchmarks/"
+SCHEMAS_PREFIX = "schemas/"
 EMPTYING_TIMEOUT = Duration.minutes(15)
 
 

@@ -45,7 +45,12 @@ class JobLauncher(Construct):
             log_retention=log_retention,
             log_removal=log_removal,
         )
-        allow(self._launcher.role, *launches.start_jobs(), *launches.place_sources_and_inputs())
+        allow(
+            self._launcher.role,
+            *launches.start_jobs(),
+            *launches.place_sources_and_inputs(),
+            *launches.see_stack_going(),
+        )
         if not launches.quantum_hardware:
             deny_quantum_hardware(self._launcher.role)
         framework_logs = logs.LogGroup(self, "FrameworkLogs", retention=log_retention, removal_policy=log_removal)

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from aws_cdk import Stack
 
 from stacks.constructs.encryption import use_key
-from stacks.constructs.job_bucket import BENCHMARKS_PREFIX, INPUTS_PREFIX, JOBS_PREFIX, RECORDS_PREFIX, SOURCES_PREFIX
+from stacks.constructs.job_bucket import (
+    BENCHMARKS_PREFIX,
+    INPUTS_PREFIX,
+    JOBS_PREFIX,
+    RECORDS_PREFIX,
+    SCHEMAS_PREFIX,
+    SOURCES_PREFIX,
+)
 from stacks.constructs.job_role import JOB_LOG_GROUP
 from stacks.constructs.launch_ledger import OPEN_LAUNCHES_INDEX
 from stacks.constructs.permissions import Permission
@@ -22,6 +29,9 @@ class LaunchEnvironment:
     ledger_table: str
     repository: str
     max_concurrent_jobs: int
+    max_spend_usd: float
+    allow_unknown_price: bool
+    cancel_orphans: bool
     quantum_hardware: bool
     encryption_key: str | None
 
@@ -33,6 +43,9 @@ class LaunchEnvironment:
             "JOB_ROLE_ARN": self.job_role_arn,
             "LEDGER_TABLE": self.ledger_table,
             "MAX_CONCURRENT_JOBS": str(self.max_concurrent_jobs),
+            "MAX_SPEND_USD": str(self.max_spend_usd),
+            "ALLOW_UNKNOWN_PRICE": _flag(self.allow_unknown_price),
+            "CANCEL_ORPHANS": _flag(self.cancel_orphans),
             "REPOSITORY_NAME": self.repository,
         }
 
@@ -84,6 +97,12 @@ class LaunchEnvironment:
                 resources=[f"{self._bucket_arn}/{prefix}*" for prefix in (SOURCES_PREFIX, INPUTS_PREFIX)],
                 wildcard_reason="Sources and inputs are named by a hash of their content.",
             ),
+            Permission(
+                sid="PublishSchemas",
+                actions=["s3:PutObject"],
+                resources=[f"{self._bucket_arn}/{SCHEMAS_PREFIX}*"],
+                wildcard_reason="Schemas are named by what they describe and their version.",
+            ),
             self._tell_missing_objects(),
             Permission(
                 sid="ResolveImageDigest",
@@ -118,13 +137,23 @@ class LaunchEnvironment:
             ),
         )
 
+    def see_stack_going(self) -> tuple[Permission, ...]:
+        """Ask whether this very stack is being deleted, so that nothing can hold its jobs any more."""
+        return (
+            Permission(sid="SeeStackGoing", actions=["cloudformation:DescribeStacks"], resources=[self.stack.stack_id]),
+        )
+
     def find_orphans(self) -> tuple[Permission, ...]:
-        """Ask whether the resource that launched a job still stands in this very stack."""
+        """Ask whether the resource that launched a job still stands, in this stack or in one of its name before it."""
+        stacks = self.stack.format_arn(
+            service="cloudformation", resource="stack", resource_name=f"{self.stack.stack_name}/*"
+        )
         return (
             Permission(
                 sid="AskForLaunchingResource",
-                actions=["cloudformation:DescribeStackResource"],
-                resources=[self.stack.stack_id],
+                actions=["cloudformation:DescribeStackResource", "cloudformation:DescribeStacks"],
+                resources=[stacks],
+                wildcard_reason="A stack's ARN ends in an id; the ledger may hold launches of a stack that is gone.",
             ),
         )
 
@@ -132,3 +161,7 @@ class LaunchEnvironment:
         # Without it S3 answers a missing object with 403 instead of 404. A condition on the prefix would undo it,
         # since only a request that lists carries a prefix.
         return Permission(sid="TellMissingObjects", actions=["s3:ListBucket"], resources=[self._bucket_arn])
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,6 +1,7 @@
 """Turns ended jobs into records: the collector on Braket's events, and the sweep on a schedule."""
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Acknowledgment, Duration, RemovalPolicy, Validations
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
@@ -18,11 +19,12 @@ SWEEP_INTERVAL = Duration.minutes(5)
 
 
 class ResultCollector(Construct):
-    """Collector function with its rule, sweep function with its schedule, and one queue for what neither could do.
+    """Collector function with its rule, sweep function with its schedule, and the queues of what neither could do.
 
     Events come at least once and in any order, and some never come: the collector may be called twice for a job, and
-    the sweep finds what no event told of. The queue stands behind both hops that retry by themselves: EventBridge
-    calling Lambda, and Lambda running the function.
+    the sweep finds what no event told of. Two hops retry by themselves and have a queue each: EventBridge calling
+    Lambda leaves `undelivered` events, and Lambda running the function leaves `unprocessed` ones. `alarms` tell of the
+    first message in either.
     """
 
     def __init__(
@@ -36,12 +38,17 @@ class ResultCollector(Construct):
         log_removal: RemovalPolicy,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.dead_letters = sqs.Queue(
-            self,
-            "DeadLetters",
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            retention_period=Duration.days(14),
+        self.undelivered = self._dead_letters("Undelivered")
+        Validations.of(self.undelivered).acknowledge(
+            Acknowledgment(
+                id="AwsSolutions-SQS3",
+                reason="This is a dead-letter queue, of the targets of rules; cdk-nag knows those of functions.",
+            )
+        )
+        self.unprocessed = self._dead_letters("Unprocessed")
+        self.alarms = (
+            self._alarm("UndeliveredAlarm", self.undelivered, "EventBridge could not hand over", launches),
+            self._alarm("UnprocessedAlarm", self.unprocessed, "the collector or the sweep could not process", launches),
         )
 
         def function(construct_id: str, description: str, retry_attempts: int) -> RunTimeFunction:
@@ -56,7 +63,7 @@ class ResultCollector(Construct):
                 memory_mib=512,
                 log_retention=log_retention,
                 log_removal=log_removal,
-                dead_letters=self.dead_letters,
+                dead_letters=self.unprocessed,
                 retry_attempts=retry_attempts,
             )
             allow(made.role, *launches.start_jobs(), *launches.collect_results())
@@ -78,7 +85,7 @@ class ResultCollector(Construct):
             targets=[
                 targets.LambdaFunction(
                     collector.function,
-                    dead_letter_queue=self.dead_letters,
+                    dead_letter_queue=self.undelivered,
                     retry_attempts=8,
                     max_event_age=Duration.hours(6),
                 )
@@ -97,9 +104,33 @@ class ResultCollector(Construct):
                 targets.LambdaFunction(
                     sweep.function,
                     event=events.RuleTargetInput.from_object({"sweep": True}),
-                    dead_letter_queue=self.dead_letters,
+                    dead_letter_queue=self.undelivered,
                     retry_attempts=0,
                     max_event_age=SWEEP_INTERVAL,
                 )
             ],
+        )
+
+    def _dead_letters(self, construct_id: str) -> sqs.Queue:
+        return sqs.Queue(
+            self,
+            construct_id,
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=Duration.days(14),
+        )
+
+    def _alarm(self, construct_id: str, queue: sqs.Queue, what: str, launches: LaunchEnvironment) -> cloudwatch.Alarm:
+        return cloudwatch.Alarm(
+            self,
+            construct_id,
+            alarm_description=f"Stage {launches.stage_name}: there are events that {what}; read them in the queue",
+            metric=queue.metric_approximate_number_of_messages_visible(
+                period=Duration.minutes(5), statistic=cloudwatch.Stats.MAXIMUM
+            ),
+            threshold=1,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            evaluation_periods=1,
+            # A queue that nobody has used for hours reports nothing.
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )

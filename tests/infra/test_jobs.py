@@ -1,5 +1,6 @@
 """Custom resources that launch once, fail fast, one after another, and only while what they need is there."""
 
+import hashlib
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from hybridjobs.model.canonical import canonical_json, spec_hash
 from hybridjobs.model.errors import SpecError
 from hybridjobs.model.stage import load_stage
+from hybridjobs.schemas import SCHEMA_FILES
 from tests.infra.synthesised import Synthesise, Synthesised, flat, many
 
 JOB = "Custom::BraketHybridJob"
@@ -24,7 +26,7 @@ def test_every_custom_resource_fails_fast(local: Synthesised, kept: Synthesised,
         for _, _, each in stage.everything()
         if each["Type"].startswith(("Custom::", "AWS::CloudFormation::CustomResource"))
     }
-    assert timeouts == {JOB: "300", "Custom::S3AutoDeleteObjects": "900"}
+    assert timeouts == {JOB: "300", "Custom::HybridJobRecords": "300", "Custom::S3AutoDeleteObjects": "900"}
 
 
 def test_the_launch_never_waits_for_the_job(local: Synthesised) -> None:
@@ -68,6 +70,29 @@ def test_a_job_exists_only_while_its_role_launcher_and_collector_do(local: Synth
         assert needed <= set(many(job["DependsOn"]))
 
 
+def test_the_records_stand_between_the_jobs_and_the_collector(local: Synthesised) -> None:
+    # Deleted after the jobs and before the collector, it sees to it that cancelled jobs leave their records.
+    ((records, resource),) = local.resources("Jobs", "Custom::HybridJobRecords").items()
+    resources: dict[str, Any] = dict(local.documents["Jobs"]["Resources"])
+    collecting = {
+        name
+        for name, each in resources.items()
+        if name.startswith("Collector") and each["Type"] in {"AWS::Events::Rule", "AWS::Lambda::Function"}
+    }
+    assert len(collecting) == 4
+    assert collecting <= set(resource["DependsOn"])
+    for job in local.resources("Jobs", JOB).values():
+        assert records in job["DependsOn"]
+
+
+def test_the_schemas_of_the_published_documents_are_deployed_with_their_hashes(local: Synthesised) -> None:
+    properties = local.the("Jobs", "Custom::HybridJobRecords")
+    assert properties["SchemaHashes"] == {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in SCHEMA_FILES
+    }
+    assert properties["Schemas"].keys() == {"record-1.json", "benchmark-summary-1.json"}
+
+
 def test_functions_are_in_no_vpc_and_reserve_no_concurrency(local: Synthesised, empty: Synthesised) -> None:
     functions = [
         each["Properties"]
@@ -105,6 +130,9 @@ def test_functions_are_told_the_same_names(local: Synthesised) -> None:
         "STAGE": "local",
         "JOB_BUCKET": "amazon-braket-hybrid-jobs-local-<AWS::AccountId>-<AWS::Region>",
         "MAX_CONCURRENT_JOBS": "3",
+        "MAX_SPEND_USD": "1.5",
+        "ALLOW_UNKNOWN_PRICE": "false",
+        "CANCEL_ORPHANS": "false",
         "REPOSITORY_NAME": "amazon-braket-hybrid-jobs-local",
     }
 

@@ -30,6 +30,8 @@ instance.type = "{instance}"
 limits.max_runtime_seconds = 700
 hyperparameters = {{ behaviour = "{behaviour}", layers = {layers} }}
 """
+# The synthesis can't know what a repository holds: this is found out when the job is launched.
+_NO_SUCH_IMAGE = 'image = "000000000000.dkr.ecr.us-east-1.amazonaws.com/amazon-braket-hybrid-jobs-local:absent"\n'
 
 
 class SmallProject:
@@ -48,9 +50,13 @@ class SmallProject:
         (root / "stages").mkdir()
 
     def declare(self, *, layers: int = 1, instance: str = "ml.m5.2xlarge", **behaviours: str) -> None:
-        """Write the jobs, name -> behaviour, and a stage that launches all of them; `layers` changes their spec."""
+        """Write the jobs, name -> behaviour, and a stage that launches all of them; `layers` changes their spec.
+
+        A job with the behaviour `no image` can't be launched.
+        """
         jobs = [
             _JOB.format(name=name, behaviour=behaviour, layers=layers, instance=instance)
+            + (_NO_SUCH_IMAGE if behaviour == "no image" else "")
             for name, behaviour in behaviours.items()
         ]
         (self._source / "jobs.toml").write_text("".join(jobs))

@@ -7,64 +7,23 @@ through.
 import json
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hybridjobs.deployment import Deployment, Launch
 from hybridjobs.local.cdk_cli import CdkCliError
 from hybridjobs.local.cloud import LocalCloud
 from hybridjobs.local.environment import ACCOUNT, REGION
+from hybridjobs.schemas import SCHEMA_FILES
+from hybridjobs.schemas.documents import Record
 from tests.infra.policies import Account, Request
 from tests.local.recorded_calls import Call, deployed_account, granted, recorded_calls
 from tests.local.small_project import ROOT, SmallProject
 from tests.local.tiny_cloud import invoke
+from tests.local.world import World
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(600)]
-
-
-class World:
-    """A small project in its own embedded cloud."""
-
-    def __init__(self, cloud: LocalCloud, project: SmallProject) -> None:
-        self.cloud = cloud
-        self.project = project
-
-    @property
-    def deployment(self) -> Deployment:
-        return Deployment.connect("local", self.cloud.environment())
-
-    def braket_jobs(self) -> dict[str, str]:
-        """Every job that Braket knows, name -> status."""
-        pages = self.cloud.client("braket").get_paginator("search_jobs").paginate(filters=[])
-        return {job["jobName"]: job["status"] for page in pages for job in page["jobs"]}
-
-    def wait(self, prefix: str, *states: str) -> Launch:
-        """The latest launch of the job `prefix` once it is in one of `states`."""
-        deadline = time.monotonic() + 120
-        while True:
-            launch = [each for each in self.deployment.launches() if each.job_name.startswith(f"{prefix}-")][-1]
-            if launch.state in states:
-                return launch
-            assert time.monotonic() < deadline, f"{launch} did not become {states}"
-            time.sleep(0.3)
-
-    def function(self, logical_id: str) -> str:
-        """Name of the function of the Jobs stack whose logical id begins with `logical_id`."""
-        resources = self.cloud.client("cloudformation").describe_stack_resources(StackName="HybridJobs-local-Jobs")
-        [name] = [
-            each["PhysicalResourceId"]
-            for each in resources["StackResources"]
-            if each["ResourceType"] == "AWS::Lambda::Function" and each["LogicalResourceId"].startswith(logical_id)
-        ]
-        return str(name)
-
-    def record(self, job_name: str) -> dict[str, Any]:
-        [record] = [each for each in self.deployment.records() if each["job_name"] == job_name]
-        return record
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +74,14 @@ def test_the_contract_names_what_was_deployed(world: World) -> None:
     assert world.cloud.client("iam").get_role(RoleName=role)["Role"]["Path"] == "/service-role/"
 
 
+def test_the_records_are_what_their_published_schema_says(world: World) -> None:
+    for file in SCHEMA_FILES:
+        assert world.object(f"schemas/{file.name}") == file.read_bytes()
+    for name in ("quick", "broken"):
+        launch = world.wait(name, "COMPLETED", "FAILED")
+        Record.model_validate_json(world.object(f"records/{launch.job_name}.json"))
+
+
 def test_another_team_s_stack_reads_the_contract_and_holds_nothing_back(world: World, tmp_path: Path) -> None:
     launch = world.wait("quick", "COMPLETED")
     consumer = shutil.copytree(ROOT / "docs" / "examples" / "consumer", tmp_path / "consumer")
@@ -132,7 +99,7 @@ def test_the_deployed_stacks_are_what_the_app_says(world: World) -> None:
     assert "Number of stacks with differences: 0" in world.cloud.diff("local")
 
 
-def test_deploying_again_launches_nothing_and_a_changed_hyperparameter_launches_one_job(world: World) -> None:
+def test_deploying_again_launches_nothing_and_a_changed_or_added_job_is_launched_once(world: World) -> None:
     world.wait("quick", "COMPLETED")
     world.wait("broken", "FAILED")
     before = world.braket_jobs()
@@ -140,40 +107,36 @@ def test_deploying_again_launches_nothing_and_a_changed_hyperparameter_launches_
     world.cloud.deploy("local")
     assert world.braket_jobs() == before
 
-    world.project.declare(layers=2, quick="save")
+    world.project.declare(layers=2, quick="save", sleeper="sleep")
     world.cloud.deploy("local")
     launch = world.wait("quick", "COMPLETED")
+    added = world.wait("sleeper", "STARTED")
     after = world.braket_jobs()
-    assert after.keys() - before.keys() == {launch.job_name}
+    assert after.keys() - before.keys() == {launch.job_name, added.job_name}
     assert {name: after[name] for name in before} == before
     assert world.record(launch.job_name)["results"]["seen"]["layers"] == "2"
 
 
 def test_a_spec_that_braket_would_refuse_fails_at_synth_and_changes_nothing(world: World) -> None:
-    before = world.braket_jobs()
+    before = world.braket_jobs().keys()
     world.project.declare(layers=3, quick="save", instance="ml.p3.2xlarge")
     with pytest.raises(CdkCliError) as refusal:
         world.cloud.deploy("local")
     for part in ("jobs.toml", "jobs.quick.instance.type", "ml.p3.2xlarge", "ml.g6.xlarge"):
         assert part in str(refusal.value)
-    assert world.braket_jobs() == before
+    assert world.braket_jobs().keys() == before
 
 
 def test_destroying_the_stacks_cancels_the_job_that_runs(world: World) -> None:
-    world.project.declare(sleeper="sleep")
-    world.cloud.deploy("local")
     launch = world.wait("sleeper", "STARTED")
-    assert world.braket_jobs()[launch.job_name] in {"QUEUED", "RUNNING"}
-    swept = invoke(world.cloud, world.function("CollectorSweepFunction"), {"sweep": True})
+    assert world.active_jobs() == {launch.job_name}
+    swept = invoke(world.cloud, world.resource("AWS::Lambda::Function", "CollectorSweepFunction"), {"sweep": True})
     assert "errorType" not in (swept or {})
-    assert world.braket_jobs()[launch.job_name] in {"QUEUED", "RUNNING"}
+    assert world.active_jobs() == {launch.job_name}
 
     world.cloud.destroy("local")
 
-    deadline = time.monotonic() + 60
-    while world.braket_jobs()[launch.job_name] != "CANCELLED":
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    assert world.braket_jobs()[launch.job_name] == "CANCELLED", "the stack waits for the job's record"
     stacks = world.cloud.client("cloudformation").describe_stacks()["Stacks"]
     assert {stack["StackName"] for stack in stacks} == {"CDKToolkit", "HybridJobs-local-Consumer"}
 
@@ -230,6 +193,7 @@ _AWS_ITSELF = {
 # ... or the code that calls it is not reached here: action -> the method of boto3, and when it is reached.
 _NOT_REACHED = {
     "cloudformation:DescribeStackResource": ("describe_stack_resource", "a launch whose resource may be gone"),
+    "cloudformation:DescribeStacks": ("describe_stacks", "the sweep: a launch whose resource may be gone"),
     "ecr:DescribeImages": ("describe_images", "an image asset, which takes a container engine to build"),
 }
 

@@ -15,6 +15,7 @@ from typing import IO, Any, TypeVar
 from botocore.exceptions import ClientError
 
 from aws.artifacts import Artifacts
+from aws.job_logs import JobLogs
 from aws.lease import Lease, LeaseState
 from aws.ledger import Ledger
 from aws.stacks import Stacks
@@ -35,7 +36,7 @@ class Memory:
         self.lease = LeaseState(owner=None, expires_at=0.0, wanted=0, served=0)
         self.objects: dict[str, bytes] = {}
         self.held: dict[tuple[str, str], str] = {}
-        self.changing = False
+        self.stack_status = "UPDATE_COMPLETE"
         self.lock = threading.RLock()
 
     def call(self, name: str, act: Callable[[], Result]) -> Result:
@@ -129,6 +130,9 @@ class MemoryArtifacts(Artifacts):
     def copy(self, source: str, key: str, sha256: str) -> None:
         self._memory.call("CopyObject", lambda: self._memory.objects.setdefault(key, source.encode()))
 
+    def put(self, source: str, key: str, sha256: str) -> None:
+        self._memory.call("CopyObject", lambda: self._memory.objects.update({key: source.encode()}))
+
     def open(self, key: str) -> IO[bytes] | None:
         content = self._memory.call("GetObject", lambda: self._memory.objects.get(key))
         return None if content is None else io.BytesIO(content)
@@ -152,11 +156,21 @@ class MemoryStacks(Stacks):
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
-    def is_changing(self, stack_id: str) -> bool:
-        return self._memory.changing
+    def status(self, stack_id: str) -> str | None:
+        return self._memory.call("DescribeStacks", lambda: self._memory.stack_status)
 
     def physical_id(self, stack_id: str, logical_id: str) -> str | None:
-        return self._memory.held.get((stack_id, logical_id))
+        return self._memory.call("DescribeStackResource", lambda: self._memory.held.get((stack_id, logical_id)))
+
+
+class MemoryJobLogs(JobLogs):
+    """No job has printed anything."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def tail(self, job_name: str, job_arn: str, lines: int = 50) -> list[str]:
+        return self._memory.call("DescribeLogStreams", list)
 
 
 class MemoryServices(Services):
@@ -177,6 +191,10 @@ class MemoryServices(Services):
     @property
     def artifacts(self) -> Artifacts:
         return MemoryArtifacts(self.memory, self.settings.job_bucket)
+
+    @property
+    def job_logs(self) -> JobLogs:
+        return MemoryJobLogs(self.memory)
 
     @property
     def stacks(self) -> Stacks:

@@ -14,6 +14,7 @@ import boto3
 from botocore.config import Config
 
 from clock import Deadline
+from hybridjobs.schemas.documents import Record
 from launches import Identity, Launch, canonical_json
 from services import Services
 from settings import Settings
@@ -177,6 +178,7 @@ class Stage:
         old: dict[str, Any] | None = None,
         stack_id: str = STACK,
         request_id: str | None = None,
+        resource_type: str = "Custom::BraketHybridJob",
     ) -> dict[str, Any]:
         self._number += 1
         event: dict[str, Any] = {
@@ -184,7 +186,7 @@ class Stage:
             "RequestId": request_id or f"request-{self._number}",
             "StackId": stack_id,
             "LogicalResourceId": logical_id,
-            "ResourceType": "Custom::BraketHybridJob",
+            "ResourceType": resource_type,
             "ResponseURL": "https://example.invalid/pre-signed",
             "ResourceProperties": properties,
         }
@@ -233,9 +235,10 @@ class Stage:
         return launch
 
     def record(self, name: str) -> dict[str, Any]:
-        return dict(
-            json.loads(self.clients.s3.get_object(Bucket=self.bucket, Key=f"records/{name}.json")["Body"].read())
-        )
+        read = self.services.artifacts.read(f"records/{name}.json")
+        assert read is not None
+        Record.model_validate_json(read[0])
+        return dict(json.loads(read[0]))
 
     def save_results(self, name: str, data: dict[str, Any], *, first: dict[str, bytes] | None = None) -> None:
         document = {

@@ -352,6 +352,18 @@ def test_a_job_that_may_cost_more_than_the_stage_allows_is_not_launched(clients:
     assert stage.braket.jobs == {}
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_job_of_unknown_price_is_launched_only_if_the_stage_allows_it(clients: StageClients, allowed: bool) -> None:
+    stage = Stage(clients, max_spend_usd=100.0, allow_unknown_price=allowed)
+    event = stage.event("Create", {**A, "Price": "null"})
+    if allowed:
+        stage.launch(event)
+    else:
+        with pytest.raises(LaunchError, match=r"nobody knows what qaoa-18-cpu may cost.*allow_unknown_price = true"):
+            stage.launch(event)
+    assert len(stage.braket.jobs) == allowed
+
+
 def test_a_launch_that_braket_rejects_fails_the_create_and_the_next_deploy_tries_again(stage: Stage) -> None:
     stage.plan.refuse(
         "CreateJob", "AccessDeniedException", message="This account is not authorized to use this resource"

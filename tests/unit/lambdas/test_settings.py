@@ -26,8 +26,10 @@ def test_the_environment_is_read() -> None:
 
 
 def test_options_are_read() -> None:
-    settings = Settings.from_environment({**ENVIRONMENT, "CANCEL_ORPHANS": "true", "MAX_SPEND_USD": "1.5"})
+    options = {"CANCEL_ORPHANS": "true", "MAX_SPEND_USD": "1.5", "ALLOW_UNKNOWN_PRICE": "true"}
+    settings = Settings.from_environment({**ENVIRONMENT, **options})
     assert settings.cancel_orphans is True
+    assert settings.allow_unknown_price is True
     assert settings.max_spend_usd == 1.5
 
 

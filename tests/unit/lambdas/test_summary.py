@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hybridjobs.schemas.documents import BenchmarkSummary
 from launches import State
 from tests.unit.lambdas.stage import Stage, StageClients, document_of, properties_of
 
@@ -30,7 +31,10 @@ def end(stage: Stage, name: str) -> str:
 
 def content(stage: Stage, key: str = "benchmarks/qaoa-18/1/summary.json") -> bytes | None:
     read = stage.services.artifacts.read(key)
-    return read[0] if read else None
+    if read is None:
+        return None
+    BenchmarkSummary.model_validate_json(read[0])
+    return read[0]
 
 
 def test_every_order_of_four_ends_with_duplicates_gives_the_same_bytes(clients: StageClients) -> None:

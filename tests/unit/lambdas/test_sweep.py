@@ -42,7 +42,7 @@ def test_a_launch_that_no_stack_resource_holds_is_reported_and_ended_if_the_stag
 def test_while_a_stack_changes_it_may_go_back_to_a_launch_so_that_is_no_orphan(clients: StageClients) -> None:
     stage = Stage(clients, in_memory=True, cancel_orphans=True)
     stage.create()
-    stage.memory.changing = True
+    stage.memory.stack_status = "UPDATE_IN_PROGRESS"
     stage.clock.pass_time(3600)
     stage.sweep()
     assert len(stage.braket.active()) == 1
