@@ -33,8 +33,9 @@ demo-containers: setup
 test: setup-dev
 	@$(BIN)/python -m pytest -n $${PYTEST_WORKERS:-3} --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-# Builds the container images on stand-in bases and runs their jobs: installs Debian systems, takes many minutes.
-test-images: setup-dev
+# Builds the container images on stand-in bases, looks into them and runs their jobs, from cdk deploy to the records:
+# installs Debian systems, takes many minutes.
+test-images: setup-dev .venv/images.stamp
 	@HYBRIDJOBS_BUILD_IMAGES=1 $(BIN)/python -m pytest tests/containers/test_images_built.py $(PYTEST_ARGS)
 
 # The last step synthesises with the CDK's own template validation, which every other synthesis leaves out.
@@ -76,6 +77,10 @@ setup-dev: setup .venv/dev.stamp
 	@$(PIP_INSTALL) --requirement requirements/torch.txt
 	@touch $@
 
+.venv/images.stamp: .venv/dev.stamp requirements/images.txt
+	@$(INSTALL) --requirement requirements/images.txt
+	@touch $@
+
 node_modules/cli.stamp: package.json package-lock.json .venv/run.stamp
 	@echo "installing the CDK CLI into node_modules"
 	@npm ci --ignore-scripts --silent
@@ -85,7 +90,7 @@ node_modules/cli.stamp: package.json package-lock.json .venv/run.stamp
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate pyproject.toml
 lock: setup-dev
 	@$(COMPILE) --group app --group jobs --group local --group dev --output-file requirements/dev.txt
-	@for group in app jobs local; do \
+	@for group in app jobs local images; do \
 		$(COMPILE) --group $$group --constraint requirements/dev.txt --output-file requirements/$$group.txt || exit 1; done
 	@npm install --package-lock-only --ignore-scripts
 

@@ -4,18 +4,18 @@ import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hybridjobs.local.docker_program import builder_environment, docker_program
+
 ROOT = Path(__file__).parents[2]
-ASSETS = ROOT / "container_assets"
 CACHE = ROOT / ".cache" / "stand-ins"
 CERTIFICATES = Path(os.environ.get("SSL_CERT_FILE") or "/etc/ssl/certs/ca-certificates.crt")
 
 _INSTALL_SECONDS = 300
 _BOOTSTRAP_SECONDS = 1500
-_BUILD_SECONDS = 3000
 
 # A Julia of Debian's, moved to where the official image has its own.
 _JULIA_FILES = """FROM {base} AS debian
@@ -44,7 +44,7 @@ def debian(client: Any, suite: str, *packages: str) -> str:
     name = f"hybrid-jobs-stand-in-{suite}:1"
     if not client.images.list(name):
         archive = _bootstrapped(suite, packages)
-        subprocess.run([*_docker(), "import", str(archive), name], check=True, capture_output=True)
+        subprocess.run([docker_program(), "import", str(archive), name], check=True, capture_output=True)
     return name
 
 
@@ -54,8 +54,8 @@ def python(client: Any) -> str:
     if not client.images.list(name):
         install = "apt-get update && apt-get install -y --no-install-recommends python3 python3-dev python3-venv"
         dockerfile = f"FROM {debian(client, 'bookworm')}\nRUN {install} && rm -rf /var/lib/apt/lists/*\n"
-        command = [*_docker(), "build", "-q", "--network", "host", "-t", name, "-"]
-        subprocess.run(command, input=dockerfile.encode(), env=_environment(), check=True, capture_output=True)
+        command = [docker_program(), "build", "-q", "--network", "host", "-t", name, "-"]
+        subprocess.run(command, input=dockerfile.encode(), env=builder_environment(), check=True, capture_output=True)
     return name
 
 
@@ -65,38 +65,29 @@ def julia(client: Any) -> str:
     if not client.images.list(name):
         base = debian(client, "bullseye", "julia")
         dockerfile = _JULIA_FILES.format(base=base)
-        subprocess.run([*_docker(), "build", "-q", "-t", name, "-"], input=dockerfile.encode(), check=True)
+        subprocess.run([docker_program(), "build", "-q", "-t", name, "-"], input=dockerfile.encode(), check=True)
     return name
 
 
-def build(folder: str, tag: str, arguments: Mapping[str, str], target: str | None = None) -> str:
-    """Build an image of container_assets with the CLI, bases replaced by `arguments`; return its name."""
+def settings_file(client: Any) -> Path:
+    """Write how images are built on this machine (hybridjobs.model.image_build), with stand-ins for their bases."""
+    base = debian(client, "bookworm")
+    arguments = {
+        "cpp": {"BASE_IMAGE": base},
+        "julia": {"BASE_IMAGE": base, "JULIA_IMAGE": julia(client)},
+        "pennylane": {"BASE_IMAGE": python(client)},
+    }
     secrets = CACHE / "secrets"
     secrets.mkdir(parents=True, exist_ok=True)
     configuration = secrets / "pip.conf"
     configuration.write_text("[global]\ncert = /run/secrets/certificates\n" if CERTIFICATES.exists() else "")
-    command = [*_docker(), "build", "--network", "host", "-f", f"{folder}/Dockerfile", "-t", tag]
-    for name, value in arguments.items():
-        command += ["--build-arg", f"{name}={value}"]
-    command += ["--target", target] if target else []
-    command += ["--secret", f"id=pip-configuration,src={configuration}"]
-    if CERTIFICATES.exists():
-        command += ["--secret", f"id=certificates,src={CERTIFICATES}"]
-    done = subprocess.run(
-        [*command, "."], cwd=ASSETS, env=_environment(), capture_output=True, text=True, check=False,
-        timeout=_BUILD_SECONDS,
-    )  # fmt: skip
-    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    return tag
-
-
-def _docker() -> Sequence[str]:
-    # Another client earlier on the path may lack the builder that the distribution's has.
-    return ["/usr/bin/docker" if Path("/usr/bin/docker").exists() else "docker"]
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "DOCKER_BUILDKIT": "1"}
+    lines = ['network = "host"', "[secrets]", f'pip-configuration = "{configuration}"']
+    lines += [f'certificates = "{CERTIFICATES}"'] if CERTIFICATES.exists() else []
+    for folder, values in arguments.items():
+        lines += [f"[arguments.{folder}]", *(f'{name} = "{value}"' for name, value in values.items())]
+    file = secrets / "image-build.toml"
+    file.write_text("\n".join(lines) + "\n")
+    return file
 
 
 def _bootstrapped(suite: str, packages: Sequence[str]) -> Path:

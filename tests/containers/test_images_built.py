@@ -1,45 +1,79 @@
-"""The images of the project, built on stand-in bases, and the jobs that run in them from CreateJob to results."""
+"""The images of the project, built on stand-in bases, and their jobs from `cdk deploy` to the records of the report."""
 
+import base64
+import io
 import json
-import os
-import tarfile
+import re
+import shutil
+import subprocess
+import threading
+import zipfile
 from collections.abc import Iterator, Mapping
-from io import BytesIO
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from hybridjobs.console import Progress
+from hybridjobs.demo import wait_for_jobs
+from hybridjobs.deployment import Deployment
+from hybridjobs.images.build import build_command, build_image
+from hybridjobs.images.checks import problems_of
+from hybridjobs.images.probe import facts_of
 from hybridjobs.local.cloud import LocalCloud
-from hybridjobs.model.catalogue import load_catalogue
-from hybridjobs.model.source_archive import build_source_archive
+from hybridjobs.local.docker_program import builder_environment, docker_program
+from hybridjobs.model.image_build import VARIABLE, load_image_build
+from hybridjobs.report.rows import row
+from hybridjobs.report.table import table
 from qaoa_source.graph_files import read_graph
-from tests.containers.stand_ins import CERTIFICATES, NoStandInError, build, debian, julia
-from tests.containers.test_embedded_cloud import REPOSITORY
+from tests.containers.stand_ins import CERTIFICATES, NoStandInError, settings_file
 from tests.jobs.qaoa import oracle
-from tests.local.tiny_cloud import BUCKET, ROLE, TRUST, eventually
 
 # Debian systems are installed and compilers run.
 pytestmark = [
     pytest.mark.timeout(3600),
-    pytest.mark.skipif("HYBRIDJOBS_BUILD_IMAGES" not in os.environ, reason="building images is `make test-images`"),
+    pytest.mark.skipif("os.environ.get('HYBRIDJOBS_BUILD_IMAGES') is None", reason="`make test-images` builds images"),
 ]
 
-JOB_SOURCES = Path(__file__).parents[2] / "job_sources"
-JOBS = {"cpp": "maxcut-18-cpp", "julia": "maxcut-18-julia"}
+ROOT = Path(__file__).parents[2]
+ASSETS = ROOT / "container_assets"
+FOLDERS = ("cpp", "julia", "pennylane")
 BUILD_TOOLS = ("g++", "gcc", "cc", "make", "cmake", "ld")
+# What an image may add to its base, in megabytes.
+LARGEST = {"cpp": 250, "julia": 800, "pennylane": 1200}
+PARAMETERS = [[0.5, 0.9], [0.4, 0.2]]
+STAGE = f"""
+launch = ["qaoa-18-cpu", "maxcut-18-cpp", "maxcut-18-julia"]
+removal = "destroy"
+account = "000000000000"
+region = "us-east-1"
+max_spend_usd = 2.0
+overrides.qaoa-18-cpu.image = "asset:pennylane:cpu"
+overrides.qaoa-18-cpu.hyperparameters.initial_parameters = "{PARAMETERS}"
+overrides.maxcut-18-cpp.hyperparameters.initial_parameters = "{PARAMETERS}"
+overrides.maxcut-18-julia.hyperparameters.initial_parameters = "{PARAMETERS}"
+"""
 
 
 @pytest.fixture(scope="module")
-def images(engine_client: Any) -> dict[str, str]:
-    """Names of the built images by their folder."""
+def settings(engine_client: Any) -> Path:
+    """This machine's build settings, with bases that can be had here."""
     try:
-        base = debian(engine_client, "bookworm")
-        bases = {"cpp": {"BASE_IMAGE": base}, "julia": {"BASE_IMAGE": base, "JULIA_IMAGE": julia(engine_client)}}
+        return settings_file(engine_client)
     except NoStandInError as error:
         pytest.skip(str(error))
-    return {folder: build(folder, f"hybrid-jobs-test-{folder}:1", arguments) for folder, arguments in bases.items()}
+
+
+@pytest.fixture(scope="module")
+def images(settings: Path) -> dict[str, str]:
+    """Names of the built images by their folder."""
+    names = {folder: f"hybrid-jobs-test-{folder}:1" for folder in FOLDERS}
+    for folder, name in names.items():
+        build_image(ASSETS, folder, build_command(folder, tag=name, settings=load_image_build(str(settings))))
+    return names
 
 
 def run(client: Any, image: str, *command: str) -> str:
@@ -48,35 +82,63 @@ def run(client: Any, image: str, *command: str) -> str:
     return output.decode()
 
 
-@pytest.mark.parametrize("folder", JOBS)
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_image_has_what_the_service_asks_for_and_no_build_tool(
     engine_client: Any, images: Mapping[str, str], folder: str
 ) -> None:
     image = images[folder]
-    configuration = engine_client.images.get(image).attrs["Config"]
-    assert "SAGEMAKER_PROGRAM=braket_entrypoint.py" in configuration["Env"]
-    assert not configuration["Entrypoint"], "it would swallow the command train"
-    names = " ".join(("train", "python", *BUILD_TOOLS))
-    found = run(engine_client, image, "sh", "-c", f"for name in {names}; do command -v $name || true; done").split()
-    assert [Path(program).name for program in found] == ["train", "python"]
+    assert problems_of(facts_of(engine_client, image), 30) == []
+    found = run(engine_client, image, "sh", "-c", f"for n in {' '.join(BUILD_TOOLS)}; do command -v $n || true; done")
+    assert found == ""
     assert run(engine_client, image, "ls", "/opt/ml/code").split() == ["braket_entrypoint.py"]
     writable = "find / -xdev -type f -perm -0002 2>/dev/null"
     assert run(engine_client, image, "sh", "-c", f"{writable} || true") == "", "files that anybody may change"
 
 
-@pytest.mark.parametrize("folder", JOBS)
-def test_image_is_small_and_holds_the_licences_of_what_it_holds(
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_structure_of_the_image(images: Mapping[str, str], folder: str) -> None:
+    program = shutil.which("container-structure-test")
+    if program is None:
+        pytest.skip("container-structure-test is not installed: make test-images installs it")
+    command = [program, "test", "--image", images[folder], "--config", ASSETS / folder / "structure.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_image_is_small_and_lists_what_it_holds_with_licences(
     engine_client: Any, images: Mapping[str, str], folder: str
 ) -> None:
     image = engine_client.images.get(images[folder])
-    base = engine_client.images.get("hybrid-jobs-stand-in-bookworm:1")
-    assert image.attrs["Size"] - base.attrs["Size"] < {"cpp": 250e6, "julia": 800e6}[folder]
-    listed = run(engine_client, images[folder], "find", "/opt/licences", "-type", "f")
-    for package in ("sagemaker_training", "botocore", *(["nlohmann-json", "libstdc++"] if folder == "cpp" else [])):
-        assert package in listed
+    base = engine_client.images.get(f"hybrid-jobs-stand-in-{'python' if folder == 'pennylane' else 'bookworm'}:1")
+    assert image.attrs["Size"] - base.attrs["Size"] < LARGEST[folder] * 1e6
+    bill = json.loads(run(engine_client, images[folder], "cat", "/opt/licences/sbom.cdx.json"))
+    components = {each["name"]: each for each in bill["components"]}
+    own = {"cpp": ["nlohmann-json", "libstdc++"], "julia": ["julia"], "pennylane": ["pennylane", "scipy"]}[folder]
+    for name in ("sagemaker_training", "botocore", "libc6", *own):
+        (text, *_) = components[name]["properties"]
+        assert run(engine_client, images[folder], "head", "-c", "200", text["value"]).strip(), name
+    assert not {"gcc", "g++", "numpy" if folder != "pennylane" else "gcc"} & components.keys()
 
 
-@pytest.mark.parametrize("folder", JOBS)
+def test_bill_of_materials_names_what_another_tool_finds(images: Mapping[str, str], engine_client: Any) -> None:
+    program = shutil.which("syft")
+    if program is None:
+        pytest.skip("syft is not installed: make test-images installs it")
+    command = [program, "scan", f"docker:{images['cpp']}", "--output", "cyclonedx-json", "--quiet"]
+    scanned = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    packages = {
+        re.sub(r"[-_.]+", "-", each["name"].lower())
+        for each in scanned["components"]
+        if each.get("purl", "").startswith(("pkg:pypi/", "pkg:deb/"))
+    }
+    bill = json.loads(run(engine_client, images["cpp"], "cat", "/opt/licences/sbom.cdx.json"))
+    listed = {re.sub(r"[-_.]+", "-", each["name"].lower()) for each in bill["components"]}
+    # Debian's Python keeps setuptools' own copies of packages, which no package manager knows.
+    assert packages - listed <= {"setuptools", "wheel"}, packages - listed
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_build_secrets_are_in_no_layer(engine_client: Any, images: Mapping[str, str], folder: str) -> None:
     for layer in engine_client.images.get(images[folder]).history():
         assert str(CERTIFICATES) not in layer["CreatedBy"]
@@ -84,87 +146,135 @@ def test_build_secrets_are_in_no_layer(engine_client: Any, images: Mapping[str, 
     assert run(engine_client, images[folder], "sh", "-c", show).strip() == "0"
 
 
+class PrivateIndex:
+    """A package index on loopback that holds one package and asks for a password."""
+
+    password = "correct-horse-battery"
+
+    def __init__(self) -> None:
+        wheel = io.BytesIO()
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr("team_package.py", "ANSWER = 42\n")
+            information = "team_package-1.0.dist-info"
+            archive.writestr(f"{information}/METADATA", "Metadata-Version: 2.1\nName: team-package\nVersion: 1.0\n")
+            archive.writestr(f"{information}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            archive.writestr(f"{information}/RECORD", "")
+        name = "team_package-1.0-py3-none-any.whl"
+        pages = {"/simple/team-package/": f'<a href="{name}">{name}</a>'.encode()}
+        pages[f"/simple/team-package/{name}"] = wheel.getvalue()
+        wanted = "Basic " + base64.b64encode(f"builder:{self.password}".encode()).decode()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                page = pages.get(self.path)
+                allowed = self.headers.get("Authorization") == wanted
+                self.send_response(200 if allowed and page else 404 if allowed else 401)
+                self.send_header("WWW-Authenticate", "Basic")
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write((page or b"") if allowed else b"")
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://builder:{self.password}@127.0.0.1:{self._server.server_port}/simple/"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def holds(client: Any, image: str, secret: str) -> bool:
+    """Whether an image has a text in its history or anywhere in its layers."""
+    found = client.images.get(image)
+    history = json.dumps(found.history())
+    return secret in history or secret.encode() in b"".join(found.save())
+
+
+def test_password_of_a_private_index_is_in_no_layer_as_documented(
+    engine_client: Any, images: Mapping[str, str], tmp_path: Path
+) -> None:
+    (documented,) = re.findall(r"```dockerfile\n(.*?)```", (ROOT / "docs" / "images.md").read_text(), re.DOTALL)
+    index = PrivateIndex()
+    (tmp_path / "pip.conf").write_text(f"[global]\nindex-url = {index.url}\ntrusted-host = 127.0.0.1\n")
+    leaking = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nARG INDEX\nRUN pip install --no-deps -i $INDEX team-package==1.0\n"
+    names = {}
+    try:
+        for kind, dockerfile, more in (
+            ("kept", documented, ["--secret", f"id=pip-configuration,src={tmp_path}/pip.conf"]),
+            ("leaked", leaking, ["--build-arg", f"INDEX={index.url}"]),
+        ):
+            folder = tmp_path / kind
+            folder.mkdir()
+            (folder / "Dockerfile").write_text(dockerfile)
+            names[kind] = f"hybrid-jobs-test-{kind}:1"
+            base = ["--build-arg", f"BASE_IMAGE={images['cpp']}", "--tag", names[kind]]
+            command = [docker_program(), "build", "--network", "host", *base, *more, str(folder)]
+            done = subprocess.run(command, env=builder_environment(), capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr[-2000:]
+    finally:
+        index.close()
+    assert run(engine_client, names["kept"], "python", "-c", "import team_package as t; print(t.ANSWER)") == "42\n"
+    assert not holds(engine_client, names["kept"], index.password)
+    assert holds(engine_client, names["leaked"], index.password), "the check sees what it is to see"
+    for name in names.values():
+        engine_client.images.remove(name)
+
+
 @pytest.fixture(scope="module")
-def cloud(
-    images: Mapping[str, str], engine_client: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LocalCloud]:
-    """An embedded cloud whose jobs run in containers, with the images in its registry."""
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """This project with one stage, whose jobs run in images and begin at the same parameters."""
+    root = tmp_path_factory.mktemp("project")
+    for name in ("app.py", "cdk.json"):
+        shutil.copy(ROOT / name, root)
+    for name in ("stacks", "lambdas", "container_assets", "job_sources", "node_modules"):
+        (root / name).symlink_to(ROOT / name)
+    (root / "stages").mkdir()
+    (root / "stages" / "images.toml").write_text(STAGE)
+    return root
+
+
+@pytest.fixture(scope="module")
+def records(project: Path, settings: Path, images: Mapping[str, str]) -> Iterator[list[dict[str, Any]]]:
+    """The records of the stage's jobs, deployed and run in containers of the images that the CDK CLI built."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRIDJOBS_RUNNER", "docker")
-        running = LocalCloud(tmp_path_factory.mktemp("cloud"))
-        running.up()
-        try:
-            running.client("ecr").create_repository(repositoryName=REPOSITORY)
-            registry = running.environment()["AWS_ENDPOINT_URL"].removeprefix("http://") + f"/{REPOSITORY}"
-            for folder, image in images.items():
-                engine_client.images.get(image).tag(registry, folder)
-                for line in engine_client.images.push(registry, folder, stream=True, decode=True):
-                    assert "error" not in line, line
-                engine_client.images.remove(f"{registry}:{folder}", noprune=True)
-            running.client("s3").create_bucket(Bucket=BUCKET)
-            running.client("iam").create_role(
-                RoleName=ROLE, Path="/service-role/", AssumeRolePolicyDocument=json.dumps(TRUST)
-            )
-            yield running
-        finally:
-            running.down()
+        patch.setenv(VARIABLE, str(settings))
+        cloud = LocalCloud(project)
+        with cloud.session():
+            cloud.deploy("images")
+            deployment = Deployment.connect("images", cloud.environment())
+            console = Console(file=io.StringIO())
+            ended = wait_for_jobs(deployment, Progress(console), 900)
+            assert {launch.state for launch in ended} == {"COMPLETED"}, [launch.reason for launch in ended]
+            yield deployment.records()
 
 
-def result_of(cloud: LocalCloud, folder: str, parameters: str) -> dict[str, Any]:
-    """Run the job that the catalogue declares, from its archive to the results that it leaves in S3."""
-    entry = load_catalogue(JOB_SOURCES)[JOBS[folder]]
-    spec, s3, braket = entry.spec, cloud.client("s3"), cloud.client("braket")
-    archive = build_source_archive(entry.source_folder, entry.libraries)
-    s3.put_object(Bucket=BUCKET, Key=f"{folder}/source.tar.gz", Body=archive.bytes)
-    graph = entry.source_folder / spec.inputs["input-graph"]
-    s3.put_object(Bucket=BUCKET, Key=f"{folder}/graph/{graph.name}", Body=graph.read_bytes())
-    arn = braket.create_job(
-        clientToken=folder,
-        jobName=f"{spec.name}-1",
-        roleArn=f"arn:aws:iam::000000000000:role/service-role/{ROLE}",
-        algorithmSpecification={
-            "scriptModeConfig": {
-                "entryPoint": spec.entry_point,
-                "s3Uri": f"s3://{BUCKET}/{folder}/source.tar.gz",
-                "compressionType": "GZIP",
-            },
-            "containerImage": {"uri": f"000000000000.dkr.ecr.us-east-1.amazonaws.com/{REPOSITORY}:{folder}"},
-        },
-        inputDataConfig=[
-            {
-                "channelName": "input-graph",
-                "dataSource": {"s3DataSource": {"s3Uri": f"s3://{BUCKET}/{folder}/graph/"}},
-            }
-        ],
-        outputDataConfig={"s3Path": f"s3://{BUCKET}/jobs/{folder}/data"},
-        checkpointConfig={"s3Uri": f"s3://{BUCKET}/jobs/{folder}/checkpoints"},
-        instanceConfig={"instanceType": "ml.m5.large", "volumeSizeInGb": 1},
-        deviceConfig={"device": spec.device},
-        hyperParameters={**spec.hyperparameters, "initial_parameters": parameters},
-        stoppingCondition={"maxRuntimeInSeconds": 600},
-    )["jobArn"]
-    assert eventually(lambda: braket.get_job(jobArn=arn)["status"] in {"COMPLETED", "FAILED"}, 300)
-    described = braket.get_job(jobArn=arn)
-    assert described["status"] == "COMPLETED", described.get("failureReason")
-    packed = s3.get_object(Bucket=BUCKET, Key=f"jobs/{folder}/data/output/model.tar.gz")["Body"].read()
-    with tarfile.open(fileobj=BytesIO(packed)) as model:
-        member = model.extractfile("results.json")
-        assert member is not None
-        document = json.load(member)
-    assert document["dataFormat"] == "plaintext"
-    checkpoints = s3.list_objects_v2(Bucket=BUCKET, Prefix=f"jobs/{folder}/checkpoints/")
-    assert checkpoints["KeyCount"] == 1
-    return dict(document["dataDictionary"])
+def test_jobs_run_by_digest_in_the_images_of_the_deployment(records: list[dict[str, Any]]) -> None:
+    assert len(records) == 3
+    digests = {record["image_digest"] for record in records}
+    assert len(digests) == 3
+    assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", digest) for digest in digests)
 
 
-def test_jobs_in_containers_agree_with_each_other_and_with_brute_force(cloud: LocalCloud) -> None:
-    parameters = [[0.5, 0.9], [0.4, 0.2]]
-    results = {folder: result_of(cloud, folder, json.dumps(parameters)) for folder in JOBS}
-    first, second = results.values()
-    assert first.keys() == second.keys()
-    assert first["settings"].keys() == second["settings"].keys()
-    for key in ("cost", "costs", "params"):
-        assert np.array(first[key]) == pytest.approx(np.array(second[key]), abs=1e-9)
-    problem = read_graph(JOB_SOURCES / "qaoa_source" / "inputs" / "gnm_18_24.adjlist")
-    assert first["costs"][0] == pytest.approx(oracle.cost(problem, np.array(parameters)), abs=1e-9)
-    assert first["optimum"] == second["optimum"] == 21
+def test_julia_cpp_and_python_agree_with_each_other_and_with_brute_force(records: list[dict[str, Any]]) -> None:
+    results = {record["spec"]["image"]: record["results"] for record in records}
+    python, cpp, julia = (results[f"asset:{name}"] for name in ("pennylane:cpu", "cpp", "julia"))
+    for other in (cpp, julia):
+        for key in ("cost", "costs", "params"):
+            assert np.array(other[key]) == pytest.approx(np.array(python[key]), abs=1e-9), key
+    assert cpp.keys() == julia.keys()
+    problem = read_graph(ROOT / "job_sources" / "qaoa_source" / "inputs" / "gnm_18_24.adjlist")
+    assert python["costs"][0] == pytest.approx(oracle.cost(problem, np.array(PARAMETERS)), abs=1e-9)
+    assert python["optimum"] == cpp["optimum"] == julia["optimum"] == 21
+
+
+def test_report_shows_the_jobs_side_by_side(records: list[dict[str, Any]]) -> None:
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(table([row(record) for record in records]))
+    text = console.export_text()
+    for name in ("qaoa-18-cpu", "maxcut-18-cpp", "maxcut-18-julia"):
+        assert name in text
+    assert text.count("COMPLETED") == 3

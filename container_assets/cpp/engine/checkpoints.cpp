@@ -1,22 +1,17 @@
 #include "checkpoints.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "job_error.hpp"
+#include "process.hpp"
 
 namespace maxcut {
 namespace {
 
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
-
-std::string variable(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
 
 std::string file_of(const std::string& folder, const std::string& job) {
     return (fs::path(folder) / (job + "_checkpoint-1.json")).string();

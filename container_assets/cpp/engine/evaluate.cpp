@@ -1,7 +1,6 @@
 #include "evaluate.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <istream>
 #include <memory>
@@ -11,16 +10,13 @@
 #include <string>
 
 #include "hyperparameters.hpp"
+#include "process.hpp"
 #include "simulator.hpp"
 
 namespace maxcut {
 namespace {
 
 using Json = nlohmann::json;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
-
 // What all threads have used.
 double processor_seconds() {
     timespec time{};

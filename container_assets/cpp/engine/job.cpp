@@ -1,10 +1,8 @@
 #include "job.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -16,6 +14,7 @@
 #include "hyperparameters.hpp"
 #include "job_error.hpp"
 #include "optimise.hpp"
+#include "process.hpp"
 #include "random.hpp"
 #include "search.hpp"
 #include "simulator.hpp"
@@ -26,16 +25,7 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-using Clock = std::chrono::steady_clock;
-
 constexpr const char* channel_name = "input-graph";
-
-std::string variable(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
-
-double seconds_since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
 
 std::map<std::string, std::string> given_hyperparameters() {
     const std::string file = variable("AMZN_BRAKET_HP_FILE");
