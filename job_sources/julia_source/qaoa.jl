@@ -8,7 +8,7 @@ include("documents.jl")
 
 using .MaxCut, .Twister, .Graphs, .Settings, .Documents
 
-const DEVICE = "local:hybridjobs/maxcut-julia"
+const CPU, GPU = "local:hybridjobs/maxcut-julia", "local:hybridjobs/maxcut-julia-cuda"
 const CHANNEL = "input-graph"
 const SEARCH_STARTS = 100
 
@@ -81,11 +81,28 @@ end
 
 middle(values) = (values[(length(values) + 1) ÷ 2] + values[length(values) ÷ 2 + 1]) / 2
 
+"""
+Which kind of array states are kept in, and the GPU's name.
+
+CUDA.jl is in the image of the target `cuda` only, and loaded only for the device that needs it.
+"""
+gpu_arrays() = (CUDA.CuArray, CUDA.name(CUDA.device()))
+
+function load_device(device)
+    device == CPU && return
+    device == GPU || error("DeviceError: device '$device' is unknown to this job. Use $CPU or $GPU.")
+    Base.find_package("CUDA") === nothing &&
+        error("DeviceError: CUDA.jl is not in this image. Give the job image = 'asset:julia:cuda', or the device $CPU.")
+    @eval using CUDA
+    Base.invokelatest(() -> CUDA.functional()) ||
+        error("DeviceError: CUDA.jl finds no usable GPU here. Give the job an instance with a GPU, such as ml.g6.xlarge.")
+end
+
 function run_job()
     begun = time_ns()
     settings = parse_hyperparameters(ARGS)
-    variable("AMZN_BRAKET_DEVICE_ARN") == DEVICE ||
-        error("DeviceError: device '$(variable("AMZN_BRAKET_DEVICE_ARN"))' is unknown to this job. Use $DEVICE.")
+    device = variable("AMZN_BRAKET_DEVICE_ARN")
+    place, gpu = device == GPU ? gpu_arrays() : (identity, nothing)
     problem = find_problem(settings)
     folder, job = variable("AMZN_BRAKET_CHECKPOINT_DIR"), variable("AMZN_BRAKET_JOB_NAME")
     same = [settings.p, settings.seed, settings.stepsize, settings.optimizer, settings.initial_parameters]
@@ -93,9 +110,10 @@ function run_job()
     origin = "origin " * string(hash((same, problem.labels, graph)); base = 16)
     recorded = load_checkpoint(folder, job, settings.copy_checkpoints_from_job, origin, settings.p)
     resumed_from = min(length(recorded), settings.num_iterations)
-    parts = components(problem)
+    parts = [placed(part, place) for part in components(problem)]
     # Compiles everything, so that the first iteration is timed like the others.
-    value_and_gradient(components(Problem(["0", "1"], [MaxCut.Edge(1, 2, 1.0)])), [0.1], [0.1])
+    smallest = Problem(["0", "1"], [MaxCut.Edge(1, 2, 1.0)])
+    value_and_gradient([placed(part, place) for part in components(smallest)], [0.1], [0.1])
     setup_seconds = (time_ns() - begun) / 1e9
     done = 0
     function evaluate(gammas, betas)
@@ -146,9 +164,9 @@ function run_job()
         "circuits" => length(parts),
         "circuit_executions" => length(parts),
         "qubits" => largest,
-        "device" => DEVICE,
-        "device_name" => "maxcut-julia",
-        "gpu" => nothing,
+        "device" => device,
+        "device_name" => split(device, '/')[end],
+        "gpu" => gpu,
         "best_cut" => plain(best_cut),
         "best_partition" => join(bit == strings[best][1] ? '0' : '1' for bit in strings[best]),
         "best_cut_method" => "best of $(settings.cut_samples) samples of the final state",
@@ -167,7 +185,9 @@ function run_job()
 end
 
 try
-    run_job()
+    load_device(variable("AMZN_BRAKET_DEVICE_ARN"))
+    # What has just been loaded is known only to calls that begin after it.
+    Base.invokelatest(run_job)
 catch failure
     reason = failure isa ErrorException ? failure.msg : sprint(showerror, failure)
     output = variable("SM_OUTPUT_DIR")

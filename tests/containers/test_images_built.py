@@ -146,6 +146,19 @@ def test_build_secrets_are_in_no_layer(engine_client: Any, images: Mapping[str, 
     assert run(engine_client, images[folder], "sh", "-c", show).strip() == "0"
 
 
+def test_julia_computes_the_same_in_arrays_of_another_kind(engine_client: Any, images: Mapping[str, str]) -> None:
+    """No GPU is here: an array that only the methods for GPUs can serve stands for CUDA.jl's."""
+    places = {ROOT / "job_sources" / "julia_source": "/source", Path(__file__).parent: "/tests"}
+    output = engine_client.containers.run(
+        images["julia"],
+        ["julia", "--startup-file=no", "/tests/other_arrays.jl", "/source/maxcut.jl"],
+        volumes={str(folder): {"bind": place, "mode": "ro"} for folder, place in places.items()},
+        remove=True,
+        network_mode="none",
+    )
+    assert float(output) < 1e-12
+
+
 class PrivateIndex:
     """A package index on loopback that holds one package and asks for a password."""
 
