@@ -18,11 +18,12 @@ class Images:
     def __init__(self, client: ECRClient) -> None:
         self._client = client
 
-    def digest(self, repository: str, tag: str) -> str:
+    def digest(self, repository: str, tag: str, volume_gb: int) -> str:
         """Return the digest (`sha256:...`) of the image that carries a tag.
 
         Raises:
-            LaunchError: No image carries it.
+            LaunchError: No image carries it, or it is larger, even packed as the registry holds it, than the volume of
+                the instance that is to pull it.
         """
         try:
             details = self._client.describe_images(repositoryName=repository, imageIds=[{"imageTag": tag}])[
@@ -36,5 +37,11 @@ class Images:
             raise LaunchError(
                 f"image {repository}:{tag} is not in the registry",
                 remedy="Deploy again on a machine with a container engine, so that `cdk deploy` builds and pushes it",
+            )
+        packed = details[0].get("imageSizeInBytes", 0)
+        if packed > volume_gb * 1_000_000_000:
+            raise LaunchError(
+                f"image {repository}:{tag} has {packed / 1e9:.1f} GB packed, the job's volume {volume_gb} GB",
+                remedy=f"Raise instance.volume_gb to {3 * (packed // 1_000_000_000 + 1)}, or make the image smaller",
             )
         return details[0]["imageDigest"]

@@ -203,7 +203,9 @@ class Launcher:
         tagged = tagged_image(uri)
         if tagged is None or (tagged.account, tagged.repository) != (settings.account, settings.repository_name):
             return uri
-        return tagged.at(self._services.images.digest(tagged.repository, tagged.tag))
+        return tagged.at(
+            self._services.images.digest(tagged.repository, tagged.tag, wish.spec["instance"]["volume_gb"])
+        )
 
     def _write(self, launch: Launch) -> None:
         if launch.revision:
