@@ -113,6 +113,11 @@ def _hyperparameter_name(name: str) -> str:
             f"a hyperparameter's name may have 1 to 256 characters, and this has {len(name)}",
             "Rename the hyperparameter",
         )
+    if _CONTROL_CHARACTER.search(name) or "\t" in name:
+        raise refuse(
+            "a hyperparameter's name is one line of text without control characters",
+            "Rename the hyperparameter",
+        )
     if name in DATA_PARALLEL_HYPERPARAMETERS:
         raise refuse(
             "this hyperparameter is sent by the project itself", 'Write distribution = "data_parallel" instead'

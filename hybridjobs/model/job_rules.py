@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from hybridjobs.model.credentials import names_a_secret
 from hybridjobs.model.entry_points import is_program, module_named_by
-from hybridjobs.model.errors import SpecProblem
+from hybridjobs.model.errors import SpecProblem, suggestion
 from hybridjobs.model.images import STOCK_ACCOUNT, EcrImage, StockImage, parse_image
 
 if TYPE_CHECKING:
@@ -14,6 +15,26 @@ if TYPE_CHECKING:
 
 GPU_SIMULATORS: Final = ("local:pennylane/lightning.gpu", "local:pennylane/lightning.tensor")
 CPU_SIMULATORS: Final = ("local:pennylane/lightning.qubit",)
+# Not all there are: a job's image may hold a plugin or a simulator of its user's own.
+KNOWN_SIMULATORS: Final = (
+    *GPU_SIMULATORS,
+    *CPU_SIMULATORS,
+    "local:pennylane/lightning.amdgpu",
+    "local:pennylane/lightning.kokkos",
+    "local:pennylane/default.clifford",
+    "local:pennylane/default.gaussian",
+    "local:pennylane/default.mixed",
+    "local:pennylane/default.qubit",
+    "local:pennylane/default.qutrit",
+    "local:pennylane/default.tensor",
+    "local:pennylane/null.qubit",
+    "local:pennylane/reference.qubit",
+    "local:hybridjobs/contraction",
+    "local:hybridjobs/maxcut-cpp",
+    "local:hybridjobs/maxcut-julia",
+)
+# Nearer than this is a slip of the pen; another name may be another simulator.
+_TYPO: Final = 0.8
 
 _NUMBER_OR_FLAG: Final = re.compile(r"[-+.\deE]+|true|false")
 
@@ -21,6 +42,7 @@ _NUMBER_OR_FLAG: Final = re.compile(r"[-+.\deE]+|true|false")
 def broken_rules(spec: "JobSpec") -> Iterator[SpecProblem]:
     """List every rule that `spec` breaks; keys are relative to the job's table."""
     yield from _program_and_image(spec)
+    yield from _misspelt_simulator(spec)
     yield from _simulator_and_instance(spec)
     yield from _data_parallel(spec)
     yield from _baseline(spec)
@@ -42,6 +64,22 @@ def _program_and_image(spec: "JobSpec") -> Iterator[SpecProblem]:
         key="entry_point",
         value=spec.entry_point,
     )
+
+
+def _misspelt_simulator(spec: "JobSpec") -> Iterator[SpecProblem]:
+    if spec.device in KNOWN_SIMULATORS or not spec.device.startswith(("local:pennylane/", "local:hybridjobs/")):
+        return
+    provider = spec.device.partition("/")[0]
+    candidates = [known for known in KNOWN_SIMULATORS if known.startswith(f"{provider}/")]
+    names = {known.partition("/")[2]: known for known in candidates}
+    near = get_close_matches(spec.device.partition("/")[2].lower(), names, n=1, cutoff=_TYPO)
+    if near:
+        yield SpecProblem(
+            problem=f"{provider.removeprefix('local:')} has no such simulator",
+            remedy=suggestion(spec.device, [names[near[0]]], noun="simulator"),
+            key="device",
+            value=spec.device,
+        )
 
 
 def _simulator_and_instance(spec: "JobSpec") -> Iterator[SpecProblem]:

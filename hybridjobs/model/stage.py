@@ -239,6 +239,15 @@ def _outside_region(stage: StageSettings, selected: Sequence[CatalogueEntry]) ->
                 key="region",
                 value=stage.region,
             )
+        device_region = spec.device.split(":")[3] if spec.device.startswith("arn:") else ""
+        if device_region and device_region != stage.region:
+            yield SpecProblem(
+                problem=f"the device of {spec.name} is in {device_region}, and a job runs in its device's region",
+                remedy=f"Choose a device of this region, or deploy {spec.name} in a stage of {device_region}",
+                file=stage.file,
+                key="region",
+                value=stage.region,
+            )
         if isinstance(image, EcrImage) and image.region != stage.region:
             yield SpecProblem(
                 problem=f"the image of {spec.name} is in {image.region}, and must be in the job's region",

@@ -8,13 +8,17 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from qaoa_source.devices import DeviceError
+from qaoa_source.devices import CONTRACTION, DeviceError
 from qaoa_source.problem import MaxCutProblem
-from qaoa_source.reductions import Plan
+from qaoa_source.reductions import Elsewhere, Plan
 
 LIBRARY = "contraction"
 # Two complex buffers of doubles, tables and their adjoints.
 _BYTES_AN_ENTRY = 32
+# Seconds that lightning.qubit takes for one amplitude update of ansatz.estimated_work, between 18 and 24 nodes.
+_SECONDS_AN_UPDATE = 3e-9
+# Tables of this size are planned for in any case, and larger ones only beside a state vector as large.
+_WORTH_PLANNING_BYTES = 2.0**24
 
 
 class ContractedObjective:
@@ -29,12 +33,8 @@ class ContractedObjective:
             raise DeviceError(
                 f"the job's archive lacks the folder {LIBRARY}: write [source] libraries = [{LIBRARY!r}] in jobs.toml"
             )
-        graph: nx.Graph[int] = nx.Graph()
-        graph.add_nodes_from(range(problem.nodes))
-        for edge in problem.edges:
-            graph.add_edge(edge.first, edge.second, weight=edge.weight)
         try:
-            self._energy: Any = importlib.import_module(f"{LIBRARY}.maxcut").maxcut_qaoa(graph, p)
+            self._energy: Any = _prepared(problem, p)
         except ImportError as error:
             raise DeviceError(
                 f"the contraction simulator can't be loaded: {error}. Install it in the job's image."
@@ -48,9 +48,17 @@ class ContractedObjective:
 
     def plan(self) -> Plan:
         """What is to be done, in the terms that a state vector's plan is described in."""
-        width, operations = self._energy.plan.width, sum(self._energy.plan.operations)
-        reason = f"contraction of causal cones, width {width} bits, {operations:.1e} multiplications forward"
-        return Plan(LIBRARY, (), reason)
+        cost = self._energy.cost
+        reason = (
+            f"contraction of causal cones, width {cost.width} bits, {cost.operations:.1e} multiplications forward, "
+            f"about {cost.seconds:.1e} s an iteration; a state vector of {cost.state_vector_qubits} qubits would take "
+            f"about {cost.state_vector_seconds:.1e} s"
+        )
+        if cost.faster != LIBRARY:
+            reason += ": device = local:pennylane/lightning.qubit with reduction = auto is less work"
+        seconds = {LIBRARY: cost.seconds, "symmetry": cost.state_vector_seconds}
+        compared = {name: value / _SECONDS_AN_UPDATE for name, value in seconds.items()}
+        return Plan(LIBRARY, (), reason, compared)
 
     def value_and_gradient(self, parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """The cost and its derivatives, shape (2, p)."""
@@ -67,3 +75,29 @@ class ContractedObjective:
         for pair, value in self._energy.edge_correlations(parameters[0], parameters[1]).items():
             correlations[self._pairs[frozenset(pair)]] = value
         return correlations
+
+
+def priced(problem: MaxCutProblem, p: int, best: Plan) -> Elsewhere:
+    """What the contraction simulator would take for a problem, beside the best plan of state vectors.
+
+    A contraction whose tables would be larger than the states is not planned to the end.
+    """
+    if importlib.util.find_spec(LIBRARY) is None:
+        return Elsewhere(LIBRARY, CONTRACTION, None, "the job's archive doesn't hold it")
+    limit = max(_WORTH_PLANNING_BYTES, 3 * 16 * 2.0 ** min(best.wires, 1000))
+    errors = importlib.import_module(f"{LIBRARY}.errors")
+    try:
+        cost = _prepared(problem, p, memory_limit=limit).cost
+    except ImportError as error:
+        return Elsewhere(LIBRARY, CONTRACTION, None, str(error))
+    except errors.TooLargeError:
+        return Elsewhere(LIBRARY, CONTRACTION, None, f"its tables would exceed {limit / 2**20:.3g} MiB")
+    return Elsewhere(LIBRARY, CONTRACTION, cost.seconds / _SECONDS_AN_UPDATE)
+
+
+def _prepared(problem: MaxCutProblem, p: int, **options: Any) -> Any:
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(range(problem.nodes))
+    for edge in problem.edges:
+        graph.add_edge(edge.first, edge.second, weight=edge.weight)
+    return importlib.import_module(f"{LIBRARY}.maxcut").maxcut_qaoa(graph, p, **options)

@@ -1,6 +1,7 @@
 """Decides how a job's cost is evaluated: which circuits, on which device, differentiated how."""
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qaoa_source import memory
-from qaoa_source.contracted import ContractedObjective
+from qaoa_source.contracted import ContractedObjective, priced
 from qaoa_source.devices import DeviceRequest, open_device
 from qaoa_source.evaluation import AdjointMethod, GradientMethod, InterfaceMethod, Objective, ParameterShiftMethod
 from qaoa_source.hyperparameters import REDUCTIONS, Hyperparameters
@@ -87,7 +88,7 @@ def choose(problem: MaxCutProblem, settings: Hyperparameters, request: DeviceReq
         need = memory.check_bytes(contracted.bytes_needed, memory.available())
         return CostModel(problem, settings, request, contracted.plan(), need, None, contracted)
     gpu = find_gpu() if request.name == "lightning.gpu" else None
-    chosen = plan(problem, settings.p, settings.reduction)
+    chosen = plan(problem, settings.p, settings.reduction, functools.partial(priced, problem, settings.p))
     if request.embedded:
         free = memory.available() if gpu is None else gpu.free
         need = memory.check(

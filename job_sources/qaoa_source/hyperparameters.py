@@ -118,7 +118,7 @@ def _boolean(text: str) -> bool:
 
 def _interface(text: str) -> str:
     if text in {"tf", "tensorflow"}:
-        raise ValueError(f"PennyLane has no TensorFlow interface any more; give one of {', '.join(INTERFACES)}")
+        raise ValueError(f"this job has no TensorFlow interface; give one of {', '.join(INTERFACES)}")
     return _choice(INTERFACES)(text)
 
 

@@ -4,6 +4,7 @@ An exception ends the job as failed with its message as the reason; none is turn
 """
 
 import dataclasses
+import math
 import os
 import statistics
 import time
@@ -27,6 +28,10 @@ from qaoa_source.problem import MaxCutProblem, random_problem
 CHANNEL = "input-graph"
 # After this many iterations every second one is saved, then every third: a checkpoint holds the whole record.
 CHECKPOINTED_EACH = 1000
+
+
+class NotFiniteError(ArithmeticError):
+    """The cost or its gradient is no finite number, so no later iteration could be one."""
 
 
 def main() -> None:
@@ -91,6 +96,7 @@ class Run:
         begun = time.perf_counter()
         cost, gradient = self._objective.value_and_gradient(parameters)
         seconds = time.perf_counter() - begun
+        self._check(cost, gradient, parameters)
         self._recorded.append(checkpoints.Evaluation(parameters.tolist(), cost, gradient.tolist(), seconds))
         log_metric("Cost", cost, iteration_number=self._done)
         log_metric("iteration_seconds", seconds, iteration_number=self._done)
@@ -98,6 +104,14 @@ class Run:
         if self._done % (1 + self._done // CHECKPOINTED_EACH) == 0:
             checkpoints.save(self._recorded, self._origin)
         return cost, gradient
+
+    def _check(self, cost: float, gradient: NDArray[np.float64], parameters: NDArray[np.float64]) -> None:
+        if math.isfinite(cost) and np.isfinite(gradient).all():
+            return
+        raise NotFiniteError(
+            f"iteration {self._done}: cost = {cost}, gradient = {gradient.tolist()} at parameters = "
+            f"{parameters.tolist()}. Give a smaller stepsize, or a graph whose weights add up to a finite number."
+        )
 
     def _replay(self, parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         evaluation = self._recorded[self._done]
@@ -116,6 +130,7 @@ class Run:
         if settings.shots is not None:
             self._objective = model.objective(draw)
         cost = self._objective.value(parameters)
+        self._check(cost, np.zeros(0), parameters)
         log_metric("Cost", cost, iteration_number=self._done)
         found = best_cut(model, parameters, draw + 1)
         seconds = [evaluation.seconds for evaluation in self._recorded]

@@ -1,7 +1,7 @@
 """Chooses the circuits that stand for the whole one: exact ways to the same cost, compared by their work."""
 
 import heapq
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from qaoa_source.ansatz import Circuit, SampledState, whole_circuit
@@ -37,15 +37,41 @@ class Plan:
         return max((circuit.wires for circuit in self.circuits), default=0)
 
 
-def plan(problem: MaxCutProblem, p: int, reduction: str) -> Plan:
-    """The circuits for a reduction: none, symmetry, light-cone, or auto for the one with the least work."""
+@dataclass(frozen=True)
+class Elsewhere:
+    """An exact method that another device runs: its work, or why it has none here, and the device's name."""
+
+    name: str
+    device: str
+    work: float | None
+    remark: str = ""
+
+
+def plan(problem: MaxCutProblem, p: int, reduction: str, elsewhere: Callable[[Plan], Elsewhere] | None = None) -> Plan:
+    """The circuits for a reduction: none, symmetry, light-cone, or auto for the one with the least work.
+
+    `elsewhere` prices what another device could do, given the best plan of this one: auto compares it too, and says
+    where it would be less work, but runs on the device that was asked for.
+    """
     if reduction != "auto":
         return _PLANS[reduction](problem, p)
     plans = [make(problem, p) for make in _PLANS.values()]
     best = min(plans, key=lambda candidate: candidate.work)
     compared = {candidate.reduction: candidate.work for candidate in plans}
+    hint = ""
+    if elsewhere is not None:
+        other = elsewhere(best)
+        if other.work is None:
+            hint = f"; {other.name} isn't compared: {other.remark}"
+        else:
+            compared[other.name] = other.work
+            if other.work < best.work:
+                hint = f"; {other.name} would be less work: device = {other.device}"
     others = ", ".join(f"{name} {work:.1e}" for name, work in sorted(compared.items()) if name != best.reduction)
-    reason = f"auto: least work, {best.work:.1e} amplitude updates an iteration on {best.wires} qubits ({others})"
+    reason = (
+        f"auto took {best.reduction}: least work on this device, {best.work:.1e} amplitude updates an iteration on "
+        f"{best.wires} qubits ({others}){hint}"
+    )
     return Plan(best.reduction, best.circuits, reason, compared)
 
 

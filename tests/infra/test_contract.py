@@ -16,10 +16,13 @@ STATEFUL = {
 }
 # A job's name is made from this id: another one launches every job again, and bills it again.
 LAUNCHES = {
+    "HybridJobsqaoa18contractionLaunchEFB9E120": "Custom::BraketHybridJob",
     "HybridJobsqaoa18cpuLaunch938831C4": "Custom::BraketHybridJob",
+    "HybridJobsqaoa18cpuautoLaunchADD3A4DD": "Custom::BraketHybridJob",
     "HybridJobsqaoa18parametershiftLaunch8D40A6FA": "Custom::BraketHybridJob",
     "HybridJobsqaoa200contractionLaunch68564ADF": "Custom::BraketHybridJob",
     "HybridJobsqaoa24contractionLaunch13FF2A7D": "Custom::BraketHybridJob",
+    "HybridJobsqaoa24cpuautoLaunchC5740005": "Custom::BraketHybridJob",
 }
 # Read by other teams' deployments and scripts.
 OUTPUTS = {
@@ -29,9 +32,12 @@ OUTPUTS = {
         "ContractVersion",
         "JobRoleArn",
         "JobQaoa18CpuName",
+        "JobQaoa18ContractionName",
+        "JobQaoa18CpuAutoName",
         "JobQaoa18ParameterShiftName",
         "JobQaoa200ContractionName",
         "JobQaoa24ContractionName",
+        "JobQaoa24CpuAutoName",
     },
 }
 PARAMETERS = {
@@ -39,9 +45,12 @@ PARAMETERS = {
     "job-bucket",
     "job-role-arn",
     "jobs/qaoa-18-cpu",
+    "jobs/qaoa-18-contraction",
+    "jobs/qaoa-18-cpu-auto",
     "jobs/qaoa-18-parameter-shift",
     "jobs/qaoa-200-contraction",
     "jobs/qaoa-24-contraction",
+    "jobs/qaoa-24-cpu-auto",
     "ledger-table",
     "records-prefix",
     "repository-arn",

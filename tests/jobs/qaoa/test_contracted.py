@@ -1,5 +1,6 @@
 """The same job on the contraction simulator: chosen by the device string, with the same figures."""
 
+import functools
 import importlib.util
 
 import networkx as nx
@@ -8,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from qaoa_source.contracted import ContractedObjective
+from qaoa_source.contracted import ContractedObjective, priced
 from qaoa_source.devices import CONTRACTION, DeviceError
 from qaoa_source.problem import MaxCutProblem, random_problem
+from qaoa_source.reductions import plan
 from tests.jobs.qaoa import oracle
 from tests.jobs.qaoa.conftest import SOURCE, RunJob
 
@@ -42,6 +44,17 @@ def test_job_gives_the_trajectory_of_the_state_vector(run_job: RunJob) -> None:
     assert contracted["device"] == CONTRACTION
     assert contracted["reduction"] == "contraction"
     assert "not a sample of the state" in contracted["best_cut_method"]
+    assert set(simulated["reduction_work"]) == {"none", "symmetry", "light-cone", "contraction"}
+    assert "contraction would be less work: device = local:hybridjobs/contraction" in simulated["reduction_reason"]
+    assert "a state vector of 16 qubits would take" in contracted["reduction_reason"]
+
+
+def test_the_cheaper_method_is_named_where_it_runs_on_another_device() -> None:
+    dense = random_problem(18, 120, 1)
+    work = plan(dense, 2, "auto", functools.partial(priced, dense, 2))
+    assert "contraction isn't compared: its tables would exceed 16 MiB" in work.reason
+    wide = random_problem(16, 60, 1967)
+    assert "lightning.qubit with reduction = auto is less work" in ContractedObjective(wide, 2).plan().reason
 
 
 def test_200_nodes_converge(run_job: RunJob, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -41,7 +41,7 @@ def test_start_is_the_documented_one() -> None:
         ({"shots": "-5"}, "shots = '-5'"),
         ({"shots": "1000"}, "diff_method = 'adjoint' needs exact expectation values but shots = 1000"),
         ({"shots": "9", "diff_method": "parameter-shift", "optimizer": "lbfgs"}, "'lbfgs' needs exact gradients"),
-        ({"interface": "tf"}, "no TensorFlow interface any more"),
+        ({"interface": "tf"}, "this job has no TensorFlow interface; give one of auto, autograd, torch"),
         ({"interface": "jax"}, "interface = 'jax': give one of auto, autograd, torch"),
         ({"diff_method": "best"}, "diff_method = 'best': give one of adjoint"),
         ({"diff_method": "backprop"}, "'backprop' needs interface = autograd or torch"),

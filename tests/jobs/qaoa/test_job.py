@@ -167,3 +167,11 @@ def test_200_iterations_do_not_grow_memory(run_job: RunJob) -> None:
     before = resident()
     run_job(ring, name="long", num_iterations="200", stepsize="0.001")
     assert resident() - before < 8 * 2**20
+
+
+@pytest.mark.parametrize("device", ["local:pennylane/lightning.qubit", "local:hybridjobs/contraction"])
+def test_a_cost_that_is_no_number_ends_the_job(device: str, run_job: RunJob, folders: JobFolders) -> None:
+    with pytest.raises(qaoa.NotFiniteError, match=r"cost = -?(nan|inf).*smaller stepsize"):
+        run_job("a b 1e308\nb c 1e308\n", file_name="g.edgelist", device=device)
+    assert not (folders.results / "results.json").exists()
+    assert not list(folders.checkpoints.iterdir())

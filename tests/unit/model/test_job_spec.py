@@ -197,6 +197,10 @@ def test_a_job_without_a_limit_on_its_run_time_is_refused(make_spec: MakeSpec, j
         ),
         ({"baseline": True}, "baseline", "baseline of no benchmark"),
         ({"benchmark": "a/b"}, "benchmark", "benchmark's name"),
+        ({"device": "local:pennylane/lightning.qbit"}, "device", 'Did you mean "local:pennylane/lightning.qubit"?'),
+        ({"device": "local:pennylane/Default.Qubit"}, "device", 'Did you mean "local:pennylane/default.qubit"?'),
+        ({"device": "local:hybridjobs/contractoin"}, "device", 'Did you mean "local:hybridjobs/contraction"?'),
+        ({"hyperparameters": {"p\nq": 2}}, 'hyperparameters."p\\nq"', "one line of text without control characters"),
         (
             {"hyperparameters": {"sagemaker_instance_type": "ml.m5.large"}},
             "hyperparameters.sagemaker_instance_type",
@@ -223,6 +227,8 @@ def test_combinations_that_would_be_paid_for_in_vain_are_refused(
         {**PARALLEL, "hyperparameters": {"batch_size": "all"}},
         {"baseline": True, "benchmark": "cut-18"},
         {"device": "local:pennylane/default.qubit", "instance": GPU},
+        {"device": "local:pennylane/qulacs.simulator"},
+        {"device": "local:hybridjobs/ours"},
     ],
 )
 def test_their_sensible_neighbours_are_accepted(make_spec: MakeSpec, changes: dict[str, Any]) -> None:

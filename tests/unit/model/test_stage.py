@@ -249,6 +249,19 @@ image = "111122223333.dkr.ecr.us-east-1.amazonaws.com/amazon-braket-team:1.0"
     assert "the image of cut-24 is in us-east-1" in str(caught.value)
 
 
+def test_a_device_of_another_region_is_refused(
+    write_stage: WriteStage, catalogue: Mapping[str, CatalogueEntry]
+) -> None:
+    more = 'region = "{}"\n[overrides.cut-18]\ndevice = "arn:aws:braket:{}::device/{}"'
+    hardware, simulator = "qpu/ionq/Forte-1", "quantum-simulator/amazon/sv1"
+    assert selected_jobs(write_stage('["cut-18"]', more=more.format("us-east-1", "us-east-1", hardware)), catalogue)
+    assert selected_jobs(write_stage('["cut-18"]', more=more.format("us-east-1", "", simulator)), catalogue)
+    for device in (hardware, simulator):
+        with pytest.raises(SpecError, match="the device of cut-18 is in us-east-1") as caught:
+            selected_jobs(write_stage('["cut-18"]', more=more.format("us-west-2", "us-east-1", device)), catalogue)
+        assert (caught.value.key, caught.value.value) == ("region", "us-west-2")
+
+
 def test_two_baselines_of_one_benchmark_are_refused(
     write_stage: WriteStage, catalogue: Mapping[str, CatalogueEntry]
 ) -> None:
