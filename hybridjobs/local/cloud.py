@@ -23,7 +23,7 @@ from hybridjobs.local.environment import (
     process_environment,
 )
 from hybridjobs.local.run_folder import CloudState, RunFolder
-from hybridjobs.local.runners.choice import end_containers
+from hybridjobs.local.runners.choice import check_choice, end_containers
 from hybridjobs.model import image_build
 from hybridjobs.model.errors import ProjectError
 
@@ -62,10 +62,12 @@ class LocalCloud:
 
         Raises:
             LocalCloudError: It did not start; the message holds the end of its log.
+            ProjectError: Jobs are to run in containers, and no engine answers.
         """
         with self._alone():
             if self.running():
                 return
+            check_choice()
             self._clear()
             try:
                 self._folder.create()

@@ -103,7 +103,8 @@ def main(make_endpoint: MakeEndpoint = braket_endpoint) -> None:
         logger.exception("the embedded cloud ended")
         exit_code = 1
     finally:
-        _end(folder, exit_code, remove=arguments.bound)
+        # Whoever waits for the start reads the log of one that failed, and removes the folder then.
+        _end(folder, exit_code, remove=arguments.bound and not exit_code)
 
 
 def _end(folder: RunFolder, exit_code: int, *, remove: bool) -> None:

@@ -6,12 +6,17 @@ from typing import Any
 import pytest
 
 from hybridjobs.local.cloud import LocalCloud, LocalCloudError
-from hybridjobs.local.runners.engine import JOB_LABEL
+from hybridjobs.local.runners.engine import JOB_LABEL, EngineUnavailableError
 from tests.local.tiny_cloud import BUCKET, eventually, start_job
 
 REPOSITORY = "amazon-braket-hybrid-jobs-embedded"
 IMAGE = f"000000000000.dkr.ecr.us-east-1.amazonaws.com/{REPOSITORY}:1"
 WHERE = "import os\nprint('in a container' if os.uname().nodename == 'algo-1' else 'on the machine')\n"
+FAILING_DAEMON = """
+from hybridjobs.local import daemon
+def fail(*_): raise RuntimeError("broken on purpose")
+daemon.main(fail)
+"""
 WAIT = "import time\nprint('waiting', flush=True)\ntime.sleep(600)\n"
 
 
@@ -60,7 +65,13 @@ def test_without_an_engine_the_cloud_does_not_start_and_says_what_to_do(
     monkeypatch.setenv("HYBRIDJOBS_RUNNER", "docker")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     with pytest.raises(
-        LocalCloudError, match=r"(?s)no container engine answers at unix://.*leave HYBRIDJOBS_RUNNER unset"
+        EngineUnavailableError, match=r"no container engine answers at unix://.*leave HYBRIDJOBS_RUNNER unset"
     ):
         LocalCloud(tmp_path).up()
+    assert not (tmp_path / ".hybridjobs").exists()
+
+
+def test_a_bound_cloud_that_does_not_start_says_why(tmp_path: Path) -> None:
+    with pytest.raises(LocalCloudError, match=r"log ends:(?s:.*)broken on purpose"):
+        LocalCloud(tmp_path, daemon=("-c", FAILING_DAEMON)).up(bound=True)
     assert not (tmp_path / ".hybridjobs").exists()

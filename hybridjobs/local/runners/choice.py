@@ -20,16 +20,25 @@ def chosen_runner(environment: Mapping[str, str] = os.environ) -> Runner:
 
     Raises RunnerChoiceError for another name, EngineUnavailableError when no container engine answers.
     """
-    name = environment.get(VARIABLE) or PROCESS
-    if name == PROCESS:
-        from hybridjobs.local.runners.process import ProcessRunner  # noqa: PLC0415
-
-        return ProcessRunner()
-    if name == DOCKER:
+    check_choice(environment)
+    if environment.get(VARIABLE) == DOCKER:
         from hybridjobs.local.runners.docker import DockerRunner  # noqa: PLC0415
 
         return DockerRunner(environment)
-    raise RunnerChoiceError(f"{VARIABLE} = {name!r}: no such runner. Choose {PROCESS} or {DOCKER}")
+    from hybridjobs.local.runners.process import ProcessRunner  # noqa: PLC0415
+
+    return ProcessRunner()
+
+
+def check_choice(environment: Mapping[str, str] = os.environ) -> None:
+    """Raise RunnerChoiceError or EngineUnavailableError, as `chosen_runner` would, without making a runner."""
+    name = environment.get(VARIABLE) or PROCESS
+    if name == DOCKER:
+        from hybridjobs.local.runners.engine import connect  # noqa: PLC0415
+
+        connect(environment).close()
+    elif name != PROCESS:
+        raise RunnerChoiceError(f"{VARIABLE} = {name!r}: no such runner. Choose {PROCESS} or {DOCKER}")
 
 
 def end_containers(folder: RunFolder) -> None:
