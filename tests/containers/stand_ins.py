@@ -53,7 +53,9 @@ def python(client: Any) -> str:
     name = "hybrid-jobs-stand-in-python:1"
     if not client.images.list(name):
         install = "apt-get update && apt-get install -y --no-install-recommends python3 python3-dev python3-venv"
-        dockerfile = f"FROM {debian(client, 'bookworm')}\nRUN {install} && rm -rf /var/lib/apt/lists/*\n"
+        dockerfile = (
+            f"FROM {debian(client, 'bookworm')}\nRUN {install} && rm -rf /var/lib/apt/lists/* /var/cache/apt/*\n"
+        )
         command = [docker_program(), "build", "-q", "--network", "host", "-t", name, "-"]
         subprocess.run(command, input=dockerfile.encode(), env=builder_environment(), check=True, capture_output=True)
     return name

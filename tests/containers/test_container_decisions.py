@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hybridjobs.local.runners.base import JobRun
 from hybridjobs.local.runners.choice import RunnerChoiceError, chosen_runner
-from hybridjobs.local.runners.container_images import WantedImage, check_image_fits, wanted_image
+from hybridjobs.local.runners.container_images import WantedImage, check_image_fits, local_name, wanted_image
 from hybridjobs.local.runners.container_pip import NO_PIP_SETTINGS, pip_settings
 from hybridjobs.local.runners.containers import container_mounts, container_options, container_variables, lines_of
 from hybridjobs.local.runners.contract import HostLayout, HostResources
@@ -69,6 +69,11 @@ def test_only_images_of_the_own_account_come_from_the_emulated_registry(
     tmp_path: Path, uri: str, emulated: str | None
 ) -> None:
     assert wanted_image(job(tmp_path, uri)) == WantedImage(uri, emulated)
+
+
+def test_an_image_named_by_digest_is_kept_under_a_tag_of_that_digest() -> None:
+    assert local_name(f"{REGISTRY}/mine:1") == f"{REGISTRY}/mine:1"
+    assert local_name(f"{REGISTRY}/mine@sha256:{'0' * 64}") == f"{REGISTRY}/mine:sha256-{'0' * 64}"
 
 
 def test_a_job_without_an_image_runs_in_the_services_base_image(tmp_path: Path) -> None:

@@ -57,6 +57,15 @@ def check_image_fits(uri: str, attributes: Mapping[str, Any], volume_bytes: int)
         )
 
 
+def local_name(uri: str) -> str:
+    """Return the name under which the engine keeps an image: the job's own, a digest as a tag.
+
+    Engines know by digest only what they have pulled, and forget that with the registry's address.
+    """
+    repository, _, digest = uri.partition("@")
+    return f"{repository}:{digest.replace(':', '-')}" if digest else uri
+
+
 class ContainerImages:
     """The images of an engine; one pull at a time."""
 
@@ -78,12 +87,18 @@ class ContainerImages:
             except APIError as error:
                 problem = f"the registry of the embedded cloud does not give it: {error.explanation or error}"
         try:
-            return self._client.images.get(wanted.uri)
+            return self._known(wanted.uri)
         except ImageNotFound as error:
             raise ClientFaultError(
                 f"image '{wanted.uri}' is not in the container engine, and {problem}. Pull it or build it under that"
                 " name, push it to the embedded cloud, or run jobs as processes (HYBRIDJOBS_RUNNER=process)"
             ) from error
+
+    def _known(self, uri: str) -> Any:
+        try:
+            return self._client.images.get(uri)
+        except ImageNotFound:
+            return self._client.images.get(local_name(uri))
 
     def _pull(self, uri: str, emulated: str, keep_going: Callable[[], bool]) -> Any:
         with self._lock:
@@ -92,11 +107,10 @@ class ContainerImages:
                 if not keep_going():
                     raise ClientFaultError(f"the job was stopped while image '{uri}' was pulled")
             image = self._client.images.get(emulated)
-            if "@" not in emulated:
-                # The port is another one in the next embedded cloud: only the name that the job uses is kept.
-                repository, _, tag = uri.rpartition(":")
-                image.tag(repository, tag)
-                self._client.images.remove(emulated, noprune=True)
+            # The port is another one in the next embedded cloud: only the name that the job uses is kept.
+            repository, _, tag = local_name(uri).rpartition(":")
+            image.tag(repository, tag)
+            self._client.images.remove(emulated, noprune=True)
             return image
 
 
