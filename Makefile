@@ -24,12 +24,12 @@ RUN_LOCKS := requirements/app.txt requirements/jobs.txt requirements/local.txt
 demo: setup
 	@hybridjobs demo
 
-# A third of the time tests wait for processes, so that two cores have work for three workers.
 # The same with jobs in containers, in the project's own images: needs a container engine with BuildKit that reaches the
 # images' bases, or those that the file named by HYBRIDJOBS_IMAGE_BUILD puts in their place.
 demo-containers: setup
 	@HYBRIDJOBS_RUNNER=docker hybridjobs demo --stage containers
 
+# A third of the time tests wait for processes, so that two cores have work for three workers.
 test: setup-dev
 	@$(BIN)/python -m pytest -n $${PYTEST_WORKERS:-3} --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 

@@ -1,7 +1,7 @@
 """Rules over several keys of a job: combinations that Braket accepts, and that would be paid for in vain."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +13,17 @@ from hybridjobs.model.images import STOCK_ACCOUNT, EcrImage, StockImage, parse_i
 if TYPE_CHECKING:
     from hybridjobs.model.job_spec import JobSpec
 
-GPU_SIMULATORS: Final = ("local:pennylane/lightning.gpu", "local:pennylane/lightning.tensor")
-CPU_SIMULATORS: Final = ("local:pennylane/lightning.qubit",)
+# Each with one that computes the same on the other kind of processor, where there is one.
+GPU_SIMULATORS: Final[Mapping[str, str]] = {
+    "local:pennylane/lightning.gpu": "local:pennylane/lightning.qubit",
+    "local:pennylane/lightning.tensor": "local:pennylane/default.tensor",
+    "local:hybridjobs/maxcut-julia-cuda": "local:hybridjobs/maxcut-julia",
+}
+CPU_SIMULATORS: Final[Mapping[str, str | None]] = {
+    "local:pennylane/lightning.qubit": "local:pennylane/lightning.gpu",
+    "local:hybridjobs/maxcut-cpp": None,
+    "local:hybridjobs/maxcut-julia": "local:hybridjobs/maxcut-julia-cuda",
+}
 # Not all there are: a job's image may hold a plugin or a simulator of its user's own.
 KNOWN_SIMULATORS: Final = (
     *GPU_SIMULATORS,
@@ -30,8 +39,6 @@ KNOWN_SIMULATORS: Final = (
     "local:pennylane/null.qubit",
     "local:pennylane/reference.qubit",
     "local:hybridjobs/contraction",
-    "local:hybridjobs/maxcut-cpp",
-    "local:hybridjobs/maxcut-julia",
 )
 # Nearer than this is a slip of the pen; another name may be another simulator.
 _TYPO: Final = 0.8
@@ -87,14 +94,16 @@ def _simulator_and_instance(spec: "JobSpec") -> Iterator[SpecProblem]:
     if spec.device in GPU_SIMULATORS and not gpus:
         yield SpecProblem(
             problem=f"this simulator needs a GPU, and {spec.instance.type} has none",
-            remedy='Use instance.type = "ml.g6.xlarge", or the device "local:pennylane/lightning.qubit"',
+            remedy=f'Use instance.type = "ml.g6.xlarge", or the device "{GPU_SIMULATORS[spec.device]}"',
             key="device",
             value=spec.device,
         )
     if spec.device in CPU_SIMULATORS and gpus:
+        on_gpus = CPU_SIMULATORS[spec.device]
+        instead = f'"{on_gpus}", or ' if on_gpus else ""
         yield SpecProblem(
             problem=f"this simulator uses CPUs only: the GPUs of {spec.instance.type} would idle and be billed",
-            remedy='Use "local:pennylane/lightning.gpu", or an instance without GPUs such as "ml.m5.2xlarge"',
+            remedy=f'Use {instead}an instance without GPUs such as "ml.m5.2xlarge"',
             key="device",
             value=spec.device,
         )

@@ -18,7 +18,7 @@ def check(stack: Stack) -> Iterator[Finding]:
 
 RULE = Rule(
     name="idle-gpu",
-    description="lightning.qubit uses CPUs only: on a GPU instance the GPUs idle and are billed",
-    remedy='Use "local:pennylane/lightning.gpu", or an instance type without GPUs such as "ml.m5.2xlarge"',
+    description="A simulator for CPUs on a GPU instance: the GPUs idle and are billed",
+    remedy='Use a simulator for GPUs such as "local:pennylane/lightning.gpu", or "ml.m5.2xlarge"',
     check=check,
 )

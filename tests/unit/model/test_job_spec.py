@@ -175,7 +175,13 @@ def test_a_job_without_a_limit_on_its_run_time_is_refused(make_spec: MakeSpec, j
     ("changes", "key", "said"),
     [
         ({"device": "local:pennylane/lightning.gpu"}, "device", "needs a GPU"),
+        ({"device": "local:hybridjobs/maxcut-julia-cuda"}, "device", 'or the device "local:hybridjobs/maxcut-julia"'),
         ({"instance": GPU}, "device", "would idle and be billed"),
+        (
+            {"instance": GPU, "device": "local:hybridjobs/maxcut-cpp"},
+            "device",
+            "would idle and be billed. Use an instance without GPUs",
+        ),
         (
             {"distribution": "data_parallel", "instance": GPU, "device": "local:pennylane/lightning.gpu"},
             "distribution",
