@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hybridjobs.local.runners.engine import EngineUnavailableError, connect
+from tests.debian_packages import NotInstallableError, install_package
 
 _SYSTEM_PROGRAMS = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-_INSTALL_SECONDS = 300
 _START_SECONDS = 30
 _STORAGE_DRIVERS = ("overlay2", "vfs")  # the second needs no support of the file system, only more space
 
@@ -50,27 +50,14 @@ def _engine_program() -> str:
         raise NoEngineError("no container engine runs, and only root on Linux can start one")
     program = shutil.which("dockerd", path=_SYSTEM_PROGRAMS)
     if program is None:
-        _install()
+        try:
+            install_package("docker.io")
+        except NotInstallableError as error:
+            raise NoEngineError(f"no container engine runs, and {error}") from error
         program = shutil.which("dockerd", path=_SYSTEM_PROGRAMS)
     if program is None:
         raise NoEngineError("no container engine runs, and the package docker.io brought none")
     return program
-
-
-def _install() -> None:
-    if shutil.which("apt-get") is None:
-        raise NoEngineError("no container engine runs, and there is no apt-get to install one with")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "docker.io"]
-    output = ""
-    for command in (install, ["apt-get", "update", "-q"], install):
-        done = subprocess.run(
-            command, env=environment, check=False, capture_output=True, text=True, timeout=_INSTALL_SECONDS
-        )
-        output = done.stdout + done.stderr
-        if command is install and done.returncode == 0:
-            return
-    raise NoEngineError(f"no container engine runs, and none could be installed: {output[-500:]}")
 
 
 def _address(folder: Path) -> str:

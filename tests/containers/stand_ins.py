@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from hybridjobs.local.docker_program import builder_environment, docker_program
+from tests.debian_packages import NotInstallableError, install_package
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "stand-ins"
 CERTIFICATES = Path(os.environ.get("SSL_CERT_FILE") or "/etc/ssl/certs/ca-certificates.crt")
 
-_INSTALL_SECONDS = 300
 _BOOTSTRAP_SECONDS = 1500
 
 # A Julia of Debian's, moved to where the official image has its own.
@@ -104,13 +104,15 @@ def _bootstrapped(suite: str, packages: Sequence[str]) -> Path:
 
 
 def _bootstrap(suite: str, packages: Sequence[str], archive: Path) -> None:
-    program = shutil.which("debootstrap", path=f"{os.environ['PATH']}:/usr/sbin")
-    if program is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "debootstrap"]
-        subprocess.run(install, check=False, capture_output=True, timeout=_INSTALL_SECONDS)
-        program = shutil.which("debootstrap", path=f"{os.environ['PATH']}:/usr/sbin")
+    programs = f"{os.environ['PATH']}:/usr/sbin"
+    if shutil.which("debootstrap", path=programs) is None:
+        try:
+            install_package("debootstrap")
+        except NotInstallableError as error:
+            raise NoStandInError(f"the bases of images can't be pulled here, and for stand-ins {error}") from error
+    program = shutil.which("debootstrap", path=programs)
     if program is None:
-        raise NoStandInError("the bases of images can't be pulled here, and there is no debootstrap to make stand-ins")
+        raise NoStandInError("the package debootstrap brought no program of that name")
     folder = CACHE / f"{suite}.partial"
     shutil.rmtree(folder, ignore_errors=True)
     command = [

@@ -183,9 +183,11 @@ def test_a_process_that_got_the_pid_of_a_crashed_cloud_is_left_alone(tmp_path: P
 
 
 _OWNER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from hybridjobs.local.cloud import LocalCloud
+# A test run in the background of a shell may have been told to ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with LocalCloud(Path(sys.argv[1])).session():
     print("up", flush=True)
     time.sleep(600)

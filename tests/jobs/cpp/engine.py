@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qaoa_source.problem import MaxCutProblem
+from tests.debian_packages import NotInstallableError, install_package
 
 ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "container_assets" / "cpp" / "engine"
@@ -22,10 +23,17 @@ def missing_tools() -> str | None:
     for tool in ("g++", "make"):
         if shutil.which(tool) is None:
             return f"{tool} is not installed"
-    header = subprocess.run(
-        ["g++", "-x", "c++", "-E", "-include", "nlohmann/json.hpp", "/dev/null"], capture_output=True, check=False
-    )
-    return "the header nlohmann/json.hpp is missing: apt-get install nlohmann-json3-dev" if header.returncode else None
+    if not _has_json_header():
+        try:
+            install_package("nlohmann-json3-dev")
+        except NotInstallableError as error:
+            return f"the header nlohmann/json.hpp is missing, and {error}"
+    return None
+
+
+def _has_json_header() -> bool:
+    preprocess = ["g++", "-x", "c++", "-E", "-include", "nlohmann/json.hpp", "/dev/null"]
+    return subprocess.run(preprocess, capture_output=True, check=False).returncode == 0
 
 
 def build() -> Path:
