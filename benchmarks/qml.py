@@ -219,7 +219,8 @@ class Worker:
         self.result: list[float] = []
         options = [WORK, variant, "--qubits", str(qubits), "--batch", str(batch)]
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve()), *options],
+            # -P: beside this file lies another benchmark with the name of a job's library.
+            [sys.executable, "-P", str(Path(__file__).resolve()), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
