@@ -96,10 +96,16 @@ CASES: dict[str, tuple[list[Build], list[tuple[Build, str]]]] = {
     ),
     "data-parallel": (
         [
+            job(distribution="data_parallel"),
             job(distribution="data_parallel", instance=on("ml.m5.2xlarge", 2)),
             job(distribution="data_parallel", device=GPU, instance=on("ml.g6.12xlarge")),
         ],
-        [(job(distribution="data_parallel"), "data_parallel on one ml.m5.2xlarge")],
+        [
+            (
+                job(distribution="data_parallel", device=GPU, instance=on("ml.g6.xlarge")),
+                "data_parallel on one ml.g6.xlarge",
+            )
+        ],
     ),
     "gpu-device": (
         [job(device=GPU, instance=on("ml.g6.xlarge"))],
