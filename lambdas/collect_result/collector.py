@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from collect_result.record import document_bytes, make_record, record_key
+from clock import moment
+from collect_result.record import document_bytes, make_record, read_record, record_key
 from collect_result.results_archive import Results, read_results
 from collect_result.summariser import Summariser
-from dispatch.starter import Starter
+from dispatch.starter import SEARCH_LAG_SECONDS, Starter
 from errors import ConflictingWrite
 from launches import ENDED_STATES, Launch, Released, State
 from log_lines import emit_metrics, log
@@ -49,6 +50,11 @@ class Collector:
         if job is not None:
             self.collect(launch, job)
             return
+        age = self._services.clock.now() - moment(launch.updated_at)
+        if age.total_seconds() < SEARCH_LAG_SECONDS or self._starter.existing_job(launch) is not None:
+            # What has just been made, or is still found by its name, is there.
+            log("Braket does not know the job at this moment", job_name=launch.name, job_arn=arn)
+            return
         # It would hold a place for ever.
         reason = f"Braket does not know the job {arn}"
         log(reason, job_name=launch.name)
@@ -82,13 +88,16 @@ class Collector:
         results = self._results(job)
         log_tail = [] if job.status == "COMPLETED" else self._services.job_logs.tail(job.name, job.arn)
         record = make_record(launch, job, results, log_tail, stage=self._services.settings.stage)
+        replaced: str | None = None
         for _ in range(_WRITE_TRIES):
-            if artifacts.write(key, document_bytes(record), replaces=None):
+            if artifacts.write(key, document_bytes(record), replaces=replaced):
                 log("record written", job_name=job.name, status=job.status, key=key)
                 return record
+            known = artifacts.read(key)
             # The first record stays: a job that has ended doesn't change, only its log may still grow.
-            if artifacts.read(key) is not None:
+            if known is not None and read_record(known[0]) is not None:
                 return record
+            replaced = known[1] if known else None
         raise ConflictingWrite(key)
 
     def _results(self, job: Job) -> Results:

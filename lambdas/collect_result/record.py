@@ -70,6 +70,15 @@ def make_record(launch: Launch, job: Job, results: Results, log_tail: list[str],
     }
 
 
+def read_record(content: bytes) -> dict[str, Any] | None:
+    """Read what the record's key holds; None if that is no record, such as the half of one."""
+    try:
+        record = json.loads(content)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) and record.get("schema") == SCHEMA else None
+
+
 def document_bytes(document: dict[str, Any]) -> bytes:
     """Write a record or a summary as JSON that people can read and that has one form only."""
     text = json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

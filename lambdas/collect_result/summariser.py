@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from collect_result.record import document_bytes, record_key
+from collect_result.record import document_bytes, read_record, record_key
 from collect_result.summary import latest_key, make_summary, members, summary_key
 from errors import ConflictingWrite
 from log_lines import log
@@ -59,7 +59,8 @@ class Summariser:
 
     def _records(self, launches: Sequence[Launch]) -> dict[str, dict[str, Any]]:
         found = {launch.name: self._services.artifacts.read(record_key(launch.name)) for launch in launches}
-        return {name: json.loads(read[0]) for name, read in found.items() if read is not None}
+        records = {name: read_record(read[0]) for name, read in found.items() if read is not None}
+        return {name: record for name, record in records.items() if record is not None}
 
 
 def _asked_at(content: bytes) -> str:

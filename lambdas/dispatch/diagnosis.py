@@ -53,11 +53,6 @@ def is_access_denied(error: Exception) -> bool:
     return error_text(error)[0] in ACCESS_CODES
 
 
-def is_absent(error: Exception) -> bool:
-    """Tell whether a call failed because there is no such thing."""
-    return error_text(error)[0] == "ResourceNotFoundException"
-
-
 def is_transient(error: Exception) -> bool:
     """Tell whether the same call may succeed a little later."""
     if isinstance(error, ClientError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from clock import moment
-from dispatch.diagnosis import Diagnosis, Verdict, diagnose, error_text, is_absent, is_access_denied, is_transient
+from dispatch.diagnosis import Diagnosis, Verdict, diagnose, error_text, is_access_denied, is_transient
 from errors import ConflictingWrite
 from launches import ENDED_STATES, Launch, Released, State
 from log_lines import log
@@ -183,11 +183,10 @@ def end_job(services: Services, arn: str) -> None:
     try:
         services.braket.cancel(arn)
     except ClientError as error:
-        if is_absent(error):
-            return
         if is_access_denied(error) or is_transient(error):
             raise
-        # Conflict, or a validation error about the job's state: what counts is whether it is still active.
+        # Conflict, a validation error about the job's state, or a job that isn't there, which a new one may seem to be:
+        # what counts is whether it is active.
         job = services.braket.get(arn)
         if job is None or not job.is_active:
             return

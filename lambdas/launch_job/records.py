@@ -67,7 +67,7 @@ class Records:
             log("the records' resource goes without its stack: no job is ended", status=status)
             return
         waited_until = self._deadline.remaining() - LONGEST_WAIT_SECONDS
-        first = True
+        ended: set[str] = set()
         while True:
             launches = [
                 launch
@@ -75,9 +75,9 @@ class Records:
                 if launch.identity.stack_id == request.stack_id
             ]
             for launch in launches:
-                if first or launch.released is Released.NO or launch.state is State.STARTING:
-                    self._guarded(launch, partial(self._end, launch, request))
-            first = False
+                # Until that was seen to work; a start that was interrupted is looked for again and again.
+                if launch.name not in ended or launch.state is State.STARTING:
+                    self._guarded(launch, partial(self._end, launch, request), ended)
             if not launches:
                 return
             if self._deadline.remaining() < max(waited_until, _PAUSE_SECONDS):
@@ -98,7 +98,7 @@ class Records:
             reason="the stack was deleted",
         )
 
-    def _guarded(self, launch: Launch, act: Callable[[], None]) -> None:
+    def _guarded(self, launch: Launch, act: Callable[[], None], ended: set[str]) -> None:
         """One job that can't be ended doesn't keep the others from it, nor the stack from being deleted."""
         try:
             act()
@@ -106,3 +106,5 @@ class Records:
             if is_access_denied(error):
                 raise
             log("a job could not be ended", job_name=launch.name, error=str(error))
+        else:
+            ended.add(launch.name)

@@ -262,8 +262,30 @@ def test_a_job_that_braket_has_forgotten_does_not_hold_its_place(stage: Stage) -
     name = stage.create()
     stage.braket.jobs.clear()
     stage.sweep()
+    assert stage.ledger(name).state is State.STARTED, "what was made a moment ago may not be seen everywhere yet"
+    stage.clock.pass_time(121)
+    stage.sweep()
     assert stage.ledger(name).state is State.FAILED
     assert "does not know" in (stage.ledger(name).reason or "")
+
+
+def test_a_job_that_is_still_found_by_its_name_is_not_forgotten(stage: Stage) -> None:
+    name = stage.create()
+    stage.clock.pass_time(121)
+    stage.plan.refuse("GetJob", "ResourceNotFoundException", times=1)
+    stage.sweep()
+    assert stage.ledger(name).state is State.STARTED
+    stage.launch(stage.event("Delete", properties_of(), physical_id=name))
+    assert stage.braket.active() == []
+
+
+@pytest.mark.parametrize("half", [b"", b'{"schema": "hybrid-jobs/rec', b"[]", b"\xff"])
+def test_half_a_record_is_no_record(stage: Stage, half: bytes) -> None:
+    name = stage.create()
+    stage.clients.s3.put_object(Bucket=stage.bucket, Key=f"records/{name}.json", Body=half)
+    stage.save_results(name, {"a": 1})
+    stage.changed(stage.braket.end(name, "COMPLETED"))
+    assert stage.record(name)["results"] == {"a": 1}
 
 
 def test_the_sweep_cancels_again_what_a_delete_could_not(stage: Stage) -> None:

@@ -129,10 +129,11 @@ def test_without_its_stack_the_resource_ends_no_job(going: Stage, status: str) -
 
 
 def test_only_a_missing_permission_fails_the_delete(going: Stage) -> None:
-    names = [going.create(logical_id=f"Job{number}") for number in range(2)]
+    for number in range(2):
+        going.create(logical_id=f"Job{number}")
     going.plan.refuse("CancelJob", "AccessDeniedException")
     with pytest.raises(LaunchError, match=r"CancelJob: AccessDeniedException.*permission for CancelJob"):
         close(going)
-    going.plan.refuse("CancelJob", "ValidationException", times=2)
+    going.plan.refuse("CancelJob", "ValidationException", times=5)
     close(going)
-    assert [job["jobName"] for job in going.braket.active()] == names[:1]
+    assert going.braket.active() == []

@@ -120,6 +120,20 @@ def test_a_rejected_job_does_not_hold_the_summary_back_and_the_sweep_makes_up_fo
     assert rows["base"]["status"] == "CANCELLED"
 
 
+def test_half_a_record_or_half_a_summary_holds_nothing_back(stage: Stage) -> None:
+    names = [benchmark_job(stage, job) for job in ("base", "fast")]
+    stage.changed(end(stage, names[0]))
+    whole = stage.services.artifacts.read(f"records/{names[0]}.json")
+    assert whole is not None
+    stage.clients.s3.put_object(Bucket=stage.bucket, Key=f"records/{names[0]}.json", Body=whole[0][:40])
+    stage.clients.s3.put_object(Bucket=stage.bucket, Key="benchmarks/qaoa-18/1/summary.json", Body=b'{"requ')
+    stage.changed(end(stage, names[1]))
+    assert stage.ledger(names[1]).state is State.COMPLETED
+    stage.clients.s3.put_object(Bucket=stage.bucket, Key=f"records/{names[0]}.json", Body=whole[0])
+    stage.sweep()
+    assert [row["status"] for row in json.loads(content(stage) or b"")["jobs"]] == ["COMPLETED"] * 2
+
+
 def test_two_that_end_at_the_same_moment_leave_a_complete_summary(stage: Stage) -> None:
     names = [benchmark_job(stage, job) for job in ("base", "fast")]
     arns = [end(stage, name) for name in names]
