@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -45,6 +46,46 @@ def test_twelve_jobs_run_three_at_a_time_and_in_order(stage: Stage) -> None:
             stage.sweep()
     assert started_in_order(stage) == names
     assert stage.braket.most_at_once == 3
+    assert {stage.ledger(name).state for name in names} == {State.COMPLETED}
+
+
+@pytest.mark.parametrize("places", [1, 3])
+def test_twelve_jobs_run_in_order_although_every_dispatcher_dies_and_no_event_comes(
+    clients: StageClients, places: int
+) -> None:
+    """Each is killed once between CreateJob and its record; only the sweep, which comes every five minutes, goes on."""
+    stage = Stage(clients, in_memory=True, max_concurrent_jobs=places)
+    stage.braket.max_concurrent_jobs = places
+    killed: set[str] = set()
+
+    def kill(operation: str, _: int) -> None:
+        if operation == "CreateJob":
+            (name,) = list(stage.braket.jobs.values())[-1:]
+            if name["jobName"] not in killed:
+                killed.add(name["jobName"])
+                raise Killed
+
+    stage.plan.after = kill
+    names = []
+    for number in range(12):
+        properties = properties_of(document_of(f"job-{number:02d}"))
+        names.append(name_of(properties, logical_id=f"Job{number}"))
+        event = stage.event("Create", properties, logical_id=f"Job{number}")
+        for _ in range(2):
+            # CloudFormation's own retry of an event that was not answered.
+            with contextlib.suppress(Killed):
+                stage.launch(event)
+    for _ in range(100):
+        if not stage.services.ledger.open_launches():
+            break
+        for job in stage.braket.active()[:1]:
+            stage.braket.end(job["jobName"], "COMPLETED")
+        stage.clock.pass_time(300)
+        with contextlib.suppress(Killed):
+            stage.sweep()
+    assert killed == set(names)
+    assert started_in_order(stage) == names
+    assert stage.braket.most_at_once == places
     assert {stage.ledger(name).state for name in names} == {State.COMPLETED}
 
 
