@@ -15,7 +15,8 @@ from hybridjobs.schemas import SCHEMA_FILES
 from tests.infra.synthesised import Synthesise, Synthesised, flat, many
 
 JOB = "Custom::BraketHybridJob"
-LAUNCHED = list(load_stage(Path(__file__).resolve().parents[2] / "stages", "local").launch)
+LOCAL = load_stage(Path(__file__).resolve().parents[2] / "stages", "local")
+LAUNCHED = list(LOCAL.launch)
 
 
 def test_every_custom_resource_fails_fast(local: Synthesised, kept: Synthesised, empty: Synthesised) -> None:
@@ -130,7 +131,7 @@ def test_functions_are_told_the_same_names(local: Synthesised) -> None:
         "STAGE": "local",
         "JOB_BUCKET": "amazon-braket-hybrid-jobs-local-<AWS::AccountId>-<AWS::Region>",
         "MAX_CONCURRENT_JOBS": "3",
-        "MAX_SPEND_USD": "1.5",
+        "MAX_SPEND_USD": str(LOCAL.max_spend_usd),
         "ALLOW_UNKNOWN_PRICE": "false",
         "CANCEL_ORPHANS": "false",
         "REPOSITORY_NAME": "amazon-braket-hybrid-jobs-local",
