@@ -68,7 +68,7 @@ def report(*, stage: Stage = "local", output: Literal["table", "json"] = "table"
 
     Args:
         stage: A stage of stages/; `local` is read from the running embedded cloud.
-        output: A table for people or JSON for programs.
+        output: A table for people, or JSON for programs, which also holds all that each job saved.
     """
     deployment = _deployment(stage)
     records = deployment.records()

@@ -13,7 +13,8 @@ class Row:
     `seconds_per_iteration` is the median over all iterations but the first, which pays for imports and allocation;
     `only_first_iteration` tells that a single iteration ran, so that its time is the first one's. `cost_before` and
     `cost_after` are the expectation values of the cost Hamiltonian at the first parameters and at the last. In USD,
-    `worst_case_usd` is the job's time limit at the instance's price, `cost_usd` its billed time.
+    `worst_case_usd` is the job's time limit at the instance's price, `cost_usd` its billed time. `results` is what the
+    job passed to save_job_result, whole: a job of anyone's own has other names in it than the figures above.
     """
 
     job_name: str
@@ -32,6 +33,7 @@ class Row:
     optimum: float | None
     worst_case_usd: float | None
     cost_usd: float | None
+    results: dict[str, Any] | None
 
     def as_json(self) -> dict[str, Any]:
         """The row as JSON types."""
@@ -61,6 +63,7 @@ def row(record: Mapping[str, Any]) -> Row:
         optimum=number(results.get("optimum")),
         worst_case_usd=record.get("worst_case_usd"),
         cost_usd=record.get("cost_usd"),
+        results=record.get("results"),
     )
 
 

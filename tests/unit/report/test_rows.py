@@ -78,6 +78,12 @@ def test_json_carries_every_column() -> None:
     assert document["rows"][0]["cost_usd"] == 0.0012
 
 
+@pytest.mark.parametrize("results", [{"energy": -1.1, "layers": {"tried": [1, 2], "best": None}}, {}, None])
+def test_json_carries_all_that_a_job_saved_under_names_of_its_own(results: dict[str, Any] | None) -> None:
+    document = json.loads(json_text([row(record(results=results))]))
+    assert document["rows"][0]["results"] == results
+
+
 @pytest.mark.parametrize(
     "results",
     [
