@@ -185,7 +185,8 @@ class Launcher:
         worst = worst_case_usd(wish.spec, wish.price)
         if worst is None and not settings.allow_unknown_price:
             raise LaunchError(
-                f"nobody knows what {wish.identity.job} may cost: its instance type has no price",
+                f"nobody knows what {wish.identity.job} may cost: its instance type has no price, or its device "
+                f"{wish.spec['device']} bills its tasks on top",
                 remedy="Use an instance of known price, or write allow_unknown_price = true in the stage",
             )
         if worst is not None and worst > settings.max_spend_usd:

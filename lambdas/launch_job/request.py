@@ -82,8 +82,11 @@ def create_job_request(launch: Launch, *, request_id: str, image_uri: str, setti
 
 
 def worst_case_usd(spec: dict[str, Any], price: dict[str, Any] | None) -> float | None:
-    """Return what a job costs if it runs as long as it may, in USD; None without a price."""
-    if price is None:
+    """Return what a job costs if it runs as long as it may, in USD.
+
+    None without a price, and for a device that bills its tasks on top.
+    """
+    if price is None or not str(spec["device"]).startswith("local:"):
         return None
     minutes = int(spec["max_runtime_seconds"]) / 60
     return float(price["usd_per_minute"]) * minutes * int(spec["instance"]["count"])

@@ -367,10 +367,16 @@ def test_a_job_that_may_cost_more_than_the_stage_allows_is_not_launched(clients:
     assert stage.braket.jobs == {}
 
 
+BILLED_BY_TASK = properties_of(document_of(device="arn:aws:braket:us-east-1::device/qpu/ionq/Forte-1"))
+
+
+@pytest.mark.parametrize("properties", [{**A, "Price": "null"}, BILLED_BY_TASK], ids=["no price", "quantum hardware"])
 @pytest.mark.parametrize("allowed", [True, False])
-def test_a_job_of_unknown_price_is_launched_only_if_the_stage_allows_it(clients: StageClients, allowed: bool) -> None:
+def test_a_job_of_unknown_price_is_launched_only_if_the_stage_allows_it(
+    clients: StageClients, allowed: bool, properties: dict[str, str]
+) -> None:
     stage = Stage(clients, max_spend_usd=100.0, allow_unknown_price=allowed)
-    event = stage.event("Create", {**A, "Price": "null"})
+    event = stage.event("Create", properties)
     if allowed:
         stage.launch(event)
     else:
