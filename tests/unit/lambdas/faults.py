@@ -58,9 +58,18 @@ ANYWHERE = (
     Fault("killed before", "", _raising(Killed, before=True)),
     Fault("killed after", "", _raising(Killed, before=False)),
 )
-# S3 declares few of its errors. A failed condition of DynamoDB is an answer, not a fault.
+# S3 declares few of its errors.
 _UNDECLARED = {"GetObject": {"SlowDown": 503}, "PutObject": {"SlowDown": 503}, "CopyObject": {"SlowDown": 503}}
-_ANSWERS = frozenset({"ConditionalCheckFailedException"})
+# What is no fault but an answer: a condition has failed, or there is no such thing.
+_ANSWERS = {
+    "PutItem": {"ConditionalCheckFailedException"},
+    "UpdateItem": {"ConditionalCheckFailedException"},
+    "GetObject": {"NoSuchKey"},
+    "HeadObject": {"NoSuchKey"},
+    "DescribeLogStreams": {"ResourceNotFoundException"},
+    "GetLogEvents": {"ResourceNotFoundException"},
+    "DescribeImages": {"ImageNotFoundException", "RepositoryNotFoundException"},
+}
 # What Braket may refuse a job with for good.
 FOR_GOOD = frozenset({"access denied", "invalid", "DeviceRetiredException"})
 
@@ -68,9 +77,9 @@ FOR_GOOD = frozenset({"access denied", "invalid", "DeviceRetiredException"})
 def faults_of(clients: StageClients, operation: str) -> Iterator[Fault]:
     """Every fault of an operation: those that any call may have, and the errors that its service declares for it."""
     yield from ANYWHERE
-    known = {fault.cause for fault in ANYWHERE} | _ANSWERS
+    known = {fault.cause for fault in ANYWHERE} | _ANSWERS.get(operation, set())
     declared = dict(_UNDECLARED.get(operation, {}))
-    for client in (clients.braket, clients.dynamodb, clients.s3, clients.logs, clients.cloudformation):
+    for client in (clients.braket, clients.dynamodb, clients.s3, clients.ecr, clients.logs, clients.cloudformation):
         model = client.meta.service_model
         if operation in model.operation_names:
             for shape in model.operation_model(operation).error_shapes:

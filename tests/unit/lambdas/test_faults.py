@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,10 +17,22 @@ from errors import LaunchError
 from launch_job.records import RESOURCE_TYPE
 from launches import State
 from tests.unit.lambdas.faults import FOR_GOOD, LOST, Fault, Killed, Table, faults_of, suffer
-from tests.unit.lambdas.stage import STACK, Stage, StageClients, document_of, name_of, properties_of
+from tests.unit.lambdas.stage import (
+    ACCOUNT,
+    REGION,
+    REPOSITORY,
+    STACK,
+    Stage,
+    StageClients,
+    document_of,
+    name_of,
+    properties_of,
+)
 
-A = properties_of()
-B = properties_of(document_of(hyperparameters={"p": "3"}))
+IMAGE = f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com/{REPOSITORY}:pennylane-0123456789abcdef"
+A = properties_of(document_of(image="asset:pennylane"), ImageUri=IMAGE)
+B = properties_of(document_of(image="asset:pennylane", source={"sha256": "b" * 64}), ImageUri=IMAGE)
+STOCK = properties_of()
 NAME = name_of(A)
 
 
@@ -66,15 +79,16 @@ def launched(clients: StageClients) -> Stage:
 
 def test_a_create_through_the_real_clients(clients: StageClients) -> None:
     stage = Stage(clients)
-    operations = calls_of(stage, lambda: stage.create(A))
+    operations = calls_of(stage, lambda: stage.create(STOCK))
     assert {"HeadObject", "CopyObject", "GetItem", "PutItem", "UpdateItem", "Query", "CreateJob"} <= set(operations)
     for at, operation in enumerate(operations):
         stage = Stage(clients)
-        check_created(stage, suffer(stage, LOST, at, lambda: stage.create(A)), f"{operation}, call {at}")  # noqa: B023
+        error = suffer(stage, LOST, at, lambda: stage.create(STOCK))  # noqa: B023
+        check_created(stage, error, f"{operation}, call {at}", STOCK)
 
 
 def test_a_create(clients: StageClients, table: Table) -> None:
-    expected = {"CopyObject", "GetItem", "PutItem", "UpdateItem", "Query", "CreateJob"}
+    expected = {"HeadObject", "CopyObject", "DescribeImages", "GetItem", "PutItem", "UpdateItem", "Query", "CreateJob"}
     for stage, operation, fault, error in runs(
         clients, lambda: in_memory(clients), lambda stage: stage.create(A), expected
     ):
@@ -82,16 +96,16 @@ def test_a_create(clients: StageClients, table: Table) -> None:
         table.note("Create", operation, fault, error)
 
 
-def check_created(stage: Stage, error: BaseException | None, where: str) -> None:
+def check_created(stage: Stage, error: BaseException | None, where: str, properties: dict[str, Any] = A) -> None:
     assert len(stage.braket.active()) <= 1, where
     if isinstance(error, LaunchError):
         assert stage.braket.active() == [], f"{where}: a failed create leaves no job"
     elif error is None:
-        assert stage.ledger(NAME).is_open, where
+        assert stage.ledger(name_of(properties)).is_open, where
     if error is not None:
         # The next deploy. Before it the dispatcher that was killed has lost its lease.
         stage.clock.pass_time(61)
-        stage.create(A)
+        stage.create(properties)
     stage.sweep()
     (job,) = stage.braket.active()
     assert stage.ledger(job["jobName"]).state is State.STARTED, where
@@ -103,7 +117,7 @@ def test_an_update_and_the_rollback_after_a_failed_one(clients: StageClients, ta
         clients,
         lambda: launched(clients),
         lambda stage: stage.launch(stage.event("Update", B, physical_id=NAME, old=A)),
-        {"CopyObject", "GetItem", "PutItem", "UpdateItem", "Query", "CreateJob"},
+        {"HeadObject", "CopyObject", "DescribeImages", "GetItem", "PutItem", "UpdateItem", "Query", "CreateJob"},
     ):
         where = f"{fault.name} at {operation}"
         if isinstance(error, LaunchError):
@@ -146,7 +160,16 @@ def test_a_collection(clients: StageClients, table: Table) -> None:
     def told(stage: Stage) -> None:
         stage.changed(stage.braket.arn(NAME))
 
-    expected = {"GetJob", "GetItem", "GetObject", "DescribeLogStreams", "PutObject", "PutItem", "CreateJob"}
+    expected = {
+        "GetJob",
+        "GetItem",
+        "GetObject",
+        "DescribeLogStreams",
+        "GetLogEvents",
+        "PutObject",
+        "PutItem",
+        "CreateJob",
+    }
     for stage, operation, fault, error in runs(clients, ended, told, expected):
         if isinstance(error, Killed) or error is None:
             # Lambda may have delivered it as often as it does, or have taken it for served: the sweep comes.
