@@ -164,7 +164,7 @@ def _published(benchmark: str | None, figures: Sequence[Mapping[str, Any]]) -> l
             benchmark=benchmark,
             device=figure["device"],
             instance=_instance(figure["instance"]),
-            workers=figure.get("workers"),
+            workers=figure["gpus"] or None,  # one process a GPU; on CPUs it isn't known how many
             seconds_per_epoch=seconds,
             epoch_usd=_ratio(figure.get("cost_usd"), iterations),
             published=True,

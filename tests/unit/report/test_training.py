@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from collect_result.published import PUBLISHED
 from hybridjobs.report.table import json_text, show
 from hybridjobs.report.training import Training, trainings
 
@@ -68,16 +69,13 @@ def test_trainings_that_differ_are_not_compared() -> None:
 
 
 def test_published_figures_follow_those_of_the_benchmark() -> None:
-    figure = {"device": "local:pennylane/lightning.gpu", "iterations": 1, "cost_usd": 21.114}
-    figures = [
-        {**figure, "instance": {"type": "ml.p3.16xlarge", "count": 1}, "seconds_per_iteration": 2700.0},
-        {**figure, "instance": {"type": "ml.p3.16xlarge", "count": 4}, "seconds_per_iteration": 90.0, "workers": 32},
-    ]
-    rows = trainings([ALONE], {"qml-sonar": figures, "qaoa-18": figures})
-    assert [row.name for row in rows] == ["qml-single", "published", "published"]
-    assert rows[2].speed_up == 30
-    assert rows[2].efficiency == pytest.approx(0.9375)
-    assert rows[2].remark() is None
+    rows = trainings([{**ALONE, "spec": {**ALONE["spec"], "benchmark": {"name": "qml-26"}}}], PUBLISHED)
+    assert [row.name for row in rows] == ["qml-single", "published", "published", "published"]
+    assert [row.workers for row in rows[1:]] == [1, 8, 32]
+    assert rows[1].epoch_usd == pytest.approx(21.114)
+    assert rows[3].speed_up == 30
+    assert rows[3].efficiency == pytest.approx(0.9375)
+    assert rows[3].remark() is None
 
 
 def test_accuracy_stands_beside_the_logistic_regressions() -> None:
