@@ -80,6 +80,24 @@ def _take_loopback_for_tls() -> None:
     app.pin_request_origin = lambda source, _secure: pin(source, True)
 
 
+def _decide_lists_of_one_repository() -> None:
+    """Let the repository's policy count where its name comes as a list of one: the emulator looks for a single name."""
+    from ministack.core import iam_actions
+
+    extract = iam_actions.extract_resource_arn
+
+    def extracted(
+        service: str, method: str, path: str, headers: Any, body: bytes, query: Any, region: str, account: str
+    ) -> str:
+        if service == "ecr":
+            names = json.loads(body or b"{}").get("repositoryNames") or []
+            if len(names) == 1:
+                return f"arn:aws:ecr:{region}:{account}:repository/{names[0]}"
+        return str(extract(service, method, path, headers, body, query, region, account))
+
+    iam_actions.extract_resource_arn = extracted
+
+
 def _write_down_iam(calls: _Calls) -> None:
     from ministack.core import iam_evaluator
 
@@ -134,7 +152,12 @@ def _endpoint(
 ) -> BraketEndpoint:
     calls = _Calls(Path(sys.argv[1]) / "calls.jsonl")
     # The emulator is imported, and can be changed, once it is about to serve.
-    gaps.WORKAROUNDS = (*gaps.WORKAROUNDS, _take_loopback_for_tls, lambda: _write_down_iam(calls))
+    gaps.WORKAROUNDS = (
+        *gaps.WORKAROUNDS,
+        _take_loopback_for_tls,
+        _decide_lists_of_one_repository,
+        lambda: _write_down_iam(calls),
+    )
     _write_down_braket(calls)
     return BraketEndpoint(folder, _RoleRunner(), environment, publish_event)
 

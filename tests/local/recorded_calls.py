@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.infra.policies import Account
+from tests.infra.policies import Account, Request
 from tests.infra.synthesised import STACKS, Synthesised, many
 
 _SESSION = re.compile(r"arn:aws:sts::\d+:assumed-role/(?P<role>[^/]+)/")
@@ -43,6 +43,29 @@ def recorded_calls(file: Path, account: Account) -> Iterator[Call]:
         ]
         if roles:
             yield Call(roles[0], call["action"], call["resource"], call["decision"])
+
+
+def refused(calls: Iterable[Call], account: Account) -> list[Call]:
+    """The calls that the policies of their role don't allow.
+
+    The emulator's IAM doesn't know Braket, so what it left undecided is decided by the policy simulator.
+    """
+    calls = list(calls)
+    left = [call for call in calls if call.decision == "NotDecided"]
+    decisions = account.decide(
+        Request(
+            account.roles[call.role],
+            call.action,
+            call.resource,
+            {"iam:PassedToService": "braket.amazonaws.com"} if call.action == "iam:PassRole" else {},
+            account.account,
+        )
+        for call in left
+    )
+    return [
+        *(call for call in calls if call.decision not in {"Allowed", "NotDecided", "NoPolicies"}),
+        *(call for call, decision in zip(left, decisions, strict=True) if decision != "Allowed"),
+    ]
 
 
 def granted(account: Account) -> set[tuple[str, str]]:

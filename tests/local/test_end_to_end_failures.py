@@ -1,13 +1,19 @@
-"""What fails, in the real CDK CLI, the real Lambdas and with jobs that really run: no job is left, doubled or lost."""
+"""What fails, in the real CDK CLI, the real Lambdas and with jobs that really run: no job is left, doubled or lost.
+
+IAM is enforced, as in test_end_to_end: what fails has to be put right with the rights of the roles alone.
+"""
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
 
 from hybridjobs.local.cdk_cli import CdkCliError
 from hybridjobs.local.cloud import LocalCloud
+from hybridjobs.local.environment import ACCOUNT, REGION
+from tests.local.recorded_calls import deployed_account, recorded_calls, refused
 from tests.local.small_project import SmallProject
 from tests.local.world import World
 
@@ -17,7 +23,8 @@ pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     project = SmallProject(tmp_path_factory.mktemp("project"))
-    with LocalCloud(project.root).session() as cloud:
+    daemon = Path(__file__).with_name("enforcing_daemon.py")
+    with LocalCloud(project.root, daemon=(str(daemon),)).session() as cloud:
         yield World(cloud, project)
 
 
@@ -89,3 +96,12 @@ def test_deleting_the_stack_during_a_run_cancels_the_job_and_leaves_its_record(w
     world.cloud.destroy("local", stacks=["Jobs"])
     assert world.braket_jobs()[running] == "CANCELLED"
     assert world.record(running)["status"] == "CANCELLED"
+
+
+def test_every_call_was_allowed_by_the_policies_of_its_role(world: World) -> None:
+    account = deployed_account(world.project.root / ".hybridjobs" / "cdk.out" / "local", "local", ACCOUNT, REGION)
+    calls = set(recorded_calls(world.project.root / "calls.jsonl", account))
+    missing = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/no-such-table"
+    # The collector was pointed at a table that its role doesn't know.
+    assert {call.resource for call in refused(calls, account)} <= {missing}
+    assert {"braket:CancelJob", "s3:PutObject"} <= {call.action for call in calls}

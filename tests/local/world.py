@@ -3,6 +3,8 @@
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hybridjobs.deployment import Deployment, Launch
@@ -53,6 +55,23 @@ class World:
 
     def record(self, job_name: str) -> dict[str, Any]:
         return dict(json.loads(self.object(f"records/{job_name}.json")))
+
+    def deploy_plainly(self) -> None:
+        """Run `cdk deploy --all` as somebody types it, with the CLI's own prebuild of images."""
+        cli = self.cloud._cli("local", None)
+        environment = {name: value for name, value in cli.environment.items() if name != "CDK_ASSET_PREBUILD"}
+        replace(cli, environment=environment).deploy({"stage": "local"})
+
+    def age(self, launch: Launch) -> None:
+        """Let the ledger say that the launch was asked for an hour ago."""
+        then = (datetime.now(UTC) - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        self.cloud.client("dynamodb").update_item(
+            TableName=self.deployment.parameters["ledger-table"],
+            Key={"kind": {"S": "launch"}, "name": {"S": launch.job_name}},
+            UpdateExpression="SET requested_at = :then",
+            ConditionExpression="attribute_exists(requested_at)",
+            ExpressionAttributeValues={":then": {"S": then}},
+        )
 
     def stack_status(self) -> str:
         (stack,) = self.cloud.client("cloudformation").describe_stacks(StackName=JOBS_STACK)["Stacks"]
