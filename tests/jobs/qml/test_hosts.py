@@ -75,10 +75,11 @@ def test_kill_at_a_random_moment_fails_the_job_at_once_and_it_can_be_continued(
     chance = random.Random(seed)
     name, host = f"random-{seed}", chance.choice(["algo-1", "algo-2"])
     what = ("rank", "host", "launcher")[seed % 3]
-    moment = chance.uniform(0, 40)
+    # Half of them are killed at any moment of their start, the others after an epoch at least.
+    trained, moment = (True, chance.uniform(0, 5)) if seed % 2 else (False, chance.uniform(0, 40))
     arn = jobs.create(name, hosts=2, epochs="100000", **SETTINGS)
     role = {"rank": WORKER, "host": "", "launcher": LAUNCHER}[what]
-    wait_for(lambda: any(processes(name, host, role)))
+    wait_for(lambda: any(processes(name, host, role)) and (not trained or jobs.epochs(arn, name) > 0))
     time.sleep(moment)
     found = list(processes(name, host, role))
     victims = {"rank": [chance.choice(found)], "host": found, "launcher": [min(found, key=lambda each: each.pid)]}
