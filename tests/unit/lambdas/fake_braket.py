@@ -38,7 +38,9 @@ class RefusedError(Exception):
         super().__init__(message)
 
 
-class _Raw:
+class Raw:
+    """The body of an answer, as botocore reads it."""
+
     def __init__(self, content: bytes) -> None:
         self._content = content
 
@@ -62,6 +64,9 @@ class FakeBraket:
     calls: list[str] = field(default_factory=list)
     quota_of: dict[str, int] = field(default_factory=dict)
     most_at_once: int = 0
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     # What a test asks and does.
 
@@ -103,10 +108,10 @@ class FakeBraket:
         except RefusedError as refusal:
             headers = HTTPHeaders.from_dict({"x-amzn-ErrorType": refusal.code, "content-type": "application/json"})
             content = json.dumps({"message": str(refusal)}).encode()
-            return AWSResponse(request.url, STATUS_OF[refusal.code], headers, _Raw(content))
+            return AWSResponse(request.url, STATUS_OF[refusal.code], headers, Raw(content))
         content = json.dumps(answer, default=lambda value: value.isoformat().replace("+00:00", "Z")).encode()
         headers = HTTPHeaders.from_dict({"content-type": "application/json"})
-        return AWSResponse(request.url, 200, headers, _Raw(content))
+        return AWSResponse(request.url, 200, headers, Raw(content))
 
     @staticmethod
     def _route(method: str, path: str) -> tuple[str, str]:

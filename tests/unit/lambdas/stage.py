@@ -117,11 +117,17 @@ class Stage:
     """The stage, with the events that CloudFormation and EventBridge send."""
 
     def __init__(
-        self, clients: StageClients, *, max_concurrent_jobs: int = 3, in_memory: bool = False, **settings: Any
+        self,
+        clients: StageClients,
+        *,
+        max_concurrent_jobs: int = 3,
+        in_memory: bool = False,
+        service: type[FakeBraket] = FakeBraket,
+        **settings: Any,
     ) -> None:
         self.clock = HandClock()
         clients.stages += 1
-        self.braket = clients.fake = FakeBraket(now=self.clock.now, number=clients.stages)
+        self.braket = clients.fake = service(now=self.clock.now, number=clients.stages)
         self.clients = clients
         self.plan = clients.plan = Plan()
         self.bucket = f"amazon-braket-hybrid-jobs-local-{clients.stages}"

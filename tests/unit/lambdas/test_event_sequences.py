@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -14,6 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from errors import LaunchError
 from launch_job.event import read_event
 from launches import Identity, Released
+from tests.unit.lambdas.endpoint_braket import EndpointBraket
+from tests.unit.lambdas.fake_braket import FakeBraket
 from tests.unit.lambdas.stage import STACK, Stage, StageClients, document_of, properties_of
 
 # With one place the other job waits, so that launches are let go in every state.
@@ -35,12 +38,15 @@ class CloudFormation(RuleBasedStateMachine):
     """One stack with two jobs, as CloudFormation sees it: what it holds, and what it sends when."""
 
     clients: StageClients
+    service: type[FakeBraket] = FakeBraket
     sequences = 0
 
     def __init__(self) -> None:
         super().__init__()
         type(self).sequences += 1
-        self.stage = Stage(self.clients, in_memory=True, max_concurrent_jobs=LIMIT, cancel_orphans=True)
+        self.stage = Stage(
+            self.clients, in_memory=True, max_concurrent_jobs=LIMIT, cancel_orphans=True, service=self.service
+        )
         self.held: dict[str, tuple[str, dict[str, Any]]] = {}
         self.late: list[dict[str, Any]] = []
         self.past: list[dict[str, Any]] = []
@@ -276,17 +282,29 @@ class CloudFormation(RuleBasedStateMachine):
             self.stage.braket.end(job["jobName"], "CANCELLED")
         self.stage.sweep()
         assert self.stage.services.ledger.open_launches() == []
+        self.stage.braket.close()
 
 
-def test_no_sequence_of_events_doubles_or_loses_a_job(clients: StageClients) -> None:
-    CloudFormation.clients = clients
+class CloudFormationAndEndpoint(CloudFormation):
+    """The same, against the endpoint of the embedded cloud."""
+
+    service = EndpointBraket
+    sequences = 0
+
+
+@pytest.mark.parametrize(("machine", "share"), [(CloudFormation, 1), (CloudFormationAndEndpoint, 2)])
+def test_no_sequence_of_events_doubles_or_loses_a_job(
+    clients: StageClients, machine: type[CloudFormation], share: int
+) -> None:
+    """EVENT_SEQUENCES says how many are tried; the endpoint, which is slower, gets a share of them."""
+    machine.clients = clients
     run_state_machine_as_test(
-        CloudFormation,
+        machine,
         settings=settings(
-            max_examples=int(os.environ.get("EVENT_SEQUENCES", "100")),
+            max_examples=int(os.environ.get("EVENT_SEQUENCES", "100")) // share,
             stateful_step_count=25,
             deadline=None,
             suppress_health_check=list(HealthCheck),
         ),
     )
-    print(f"{CloudFormation.sequences} sequences")
+    print(f"{machine.sequences} sequences")
