@@ -55,7 +55,11 @@ def qaoa_cones(nodes: int, edges: int, depth: int = 2, degree: int = 0) -> tuple
     maxcut_qaoa(nx.path_graph(4), depth, plan_folder=None).value_and_gradient(ANGLES[0][:depth], ANGLES[1][:depth])
     start = time.perf_counter()
     qaoa = maxcut_qaoa(graph, depth, plan_folder=None)
-    facts = {"set_up": time.perf_counter() - start, **described(qaoa.cost), "contractions": len(qaoa.plan.roots)}
+    facts = {
+        "set_up": time.perf_counter() - start,
+        **described(qaoa.cost),
+        "contractions": sum(len(part.classes) for part in qaoa.parts),
+    }
     return lambda: qaoa.value_and_gradient(ANGLES[0][:depth], ANGLES[1][:depth])[0], facts
 
 

@@ -19,7 +19,7 @@ class SlicedNetwork:
     """A network without its sliced variables, which its factors' tables are cut at.
 
     Attributes:
-        network: the variables that are left, numbered anew.
+        network: the variables that are left, numbered anew; the factor 1/2 of a halved one that is fixed is left out.
         order: of their summation, with its price.
         sliced_axes: for each factor pairs (axis, place among the sliced variables) of the axes that were cut.
         sliced: how many variables are fixed; there are 2^sliced evaluations.
@@ -105,4 +105,5 @@ def _without(network: Network, sliced: Sequence[int]) -> tuple[Network, tuple[tu
         factors.append(replace(factor, scope=scope))
         axes.append(tuple((axis, places[v]) for axis, v in enumerate(factor.scope) if v in places))
     priority = tuple(network.priority[variable] for variable in names) if network.priority else ()
-    return Network(len(names), tuple(factors), priority=priority), tuple(axes)
+    halved = frozenset(numbers[variable] for variable in network.halved if variable in numbers)
+    return Network(len(names), tuple(factors), halved, priority), tuple(axes)

@@ -13,8 +13,6 @@ from qaoa_source.problem import MaxCutProblem
 from qaoa_source.reductions import Elsewhere, Plan
 
 LIBRARY = "contraction"
-# Two complex buffers of doubles, tables and their adjoints.
-_BYTES_AN_ENTRY = 32
 # Seconds that lightning.qubit takes for one amplitude update of ansatz.estimated_work, between 18 and 24 nodes.
 _SECONDS_AN_UPDATE = 3e-9
 # Tables of this size are planned for in any case, and larger ones only beside a state vector as large.
@@ -44,7 +42,7 @@ class ContractedObjective:
     @property
     def bytes_needed(self) -> float:
         """What the tables of one evaluation take."""
-        return float(self._energy.plan.buffer_entries[0]) * _BYTES_AN_ENTRY
+        return float(self._energy.cost.bytes)
 
     def plan(self) -> Plan:
         """What is to be done, in the terms that a state vector's plan is described in."""
@@ -87,7 +85,7 @@ def priced(problem: MaxCutProblem, p: int, best: Plan) -> Elsewhere:
     limit = max(_WORTH_PLANNING_BYTES, 3 * 16 * 2.0 ** min(best.wires, 1000))
     errors = importlib.import_module(f"{LIBRARY}.errors")
     try:
-        cost = _prepared(problem, p, memory_limit=limit).cost
+        cost = _prepared(problem, p, memory_limit=limit, slicing=False).cost
     except ImportError as error:
         return Elsewhere(LIBRARY, CONTRACTION, None, str(error))
     except errors.TooLargeError:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.jobs import process_memory
@@ -40,10 +41,17 @@ def problems(draw: st.DrawFn) -> tuple[nx.Graph, np.ndarray]:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(problems())
-def test_value_and_gradient_agree_with_all_amplitudes(problem: tuple[nx.Graph, np.ndarray]) -> None:
+@given(problems(), st.sampled_from([2.0**30, 2.0**30, 2.0**14, 2.0**12]))
+def test_value_and_gradient_agree_with_all_amplitudes(
+    problem: tuple[nx.Graph, np.ndarray], memory_limit: float
+) -> None:
     graph, angles = problem
-    value, gradient = prepared(graph, angles.shape[1]).value_and_gradient(*angles)
+    try:
+        qaoa = prepared(graph, angles.shape[1], memory_limit=memory_limit)
+    except TooLargeError:
+        assume(False)
+    assert qaoa.cost.bytes <= memory_limit
+    value, gradient = qaoa.value_and_gradient(*angles)
     scale = 1 + sum(abs(data.get("weight", 1.0)) for *_, data in graph.edges(data=True))
     assert value == pytest.approx(qaoa_energy(graph, *angles), abs=TOLERANCE * scale)
     expected = central_differences(lambda point: qaoa_energy(graph, *point), angles)
@@ -111,9 +119,30 @@ def test_an_edge_alone_has_its_known_correlation() -> None:
 
 def test_edges_with_equal_cones_share_one_contraction() -> None:
     ring = prepared(nx.cycle_graph(300), 2)
-    assert len(ring.plan.roots) == 1
+    assert len(ring.parts[0].classes) == 1
     tree_like = prepared(nx.random_regular_graph(3, 300, seed=2), 2)
-    assert len(tree_like.plan.roots) < 30
+    assert len(tree_like.parts[0].classes) < 30
+
+
+@pytest.mark.parametrize("share", [2, 3, 8])
+def test_cones_that_do_not_fit_are_sliced_to_the_same_result(share: int, tmp_path: Path) -> None:
+    graph = nx.gnm_random_graph(24, 40, seed=7)
+    for u, v in list(graph.edges)[::3]:
+        graph.edges[u, v]["weight"] = -0.7
+    angles = [0.3, 0.8], [0.2, 0.6]
+    whole = prepared(graph, 2)
+    limit = whole.cost.bytes / share
+    value, gradient = whole.value_and_gradient(*angles)
+    for _ in ("searched", "from disk"):
+        sliced = maxcut_qaoa(graph, 2, memory_limit=limit, plan_folder=tmp_path)
+        assert sliced.cost.bytes <= limit
+        assert sliced.cost.slices >= share / 8
+        found, its_gradient = sliced.value_and_gradient(*angles)
+        assert found == pytest.approx(value, abs=TOLERANCE)
+        np.testing.assert_allclose(its_gradient, gradient, atol=TOLERANCE)
+        assert sliced.edge_correlations(*angles) == pytest.approx(whole.edge_correlations(*angles), abs=TOLERANCE)
+    with pytest.raises(TooLargeError, match="bits wide"):
+        prepared(graph, 2, memory_limit=limit, slicing=False)
 
 
 def test_relabelled_graphs_have_the_same_energy() -> None:
@@ -151,7 +180,7 @@ def test_what_fits_nowhere_is_refused_with_the_numbers_before_memory_is_taken(gr
 
 def test_a_dense_small_graph_is_referred_to_the_state_vector() -> None:
     with pytest.raises(TooLargeError, match=r"Use lightning.qubit: a state vector of 15 qubits"):
-        prepared(nx.complete_graph(16), 2, memory_limit=2**23)
+        prepared(nx.complete_graph(16), 2, memory_limit=2**23, slicing=False)
     assert prepared(nx.gnm_random_graph(16, 60, seed=1967), 2).cost.faster == "state vector"
     assert prepared(nx.cycle_graph(40), 2).cost.faster == "contraction"
 

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("numba", reason="the compiled sweeps of the contraction simulator need numba")
 
-import contraction.maxcut as maxcut_module
+import contraction.maxcut_plan as maxcut_module
 from contraction import maxcut_qaoa, plan_cache
 from contraction.cache_folder import FOLDER_VARIABLE
 

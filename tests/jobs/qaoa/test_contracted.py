@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 from qaoa_source.contracted import ContractedObjective, priced
-from qaoa_source.devices import CONTRACTION, DeviceError
-from qaoa_source.problem import MaxCutProblem, random_problem
+from qaoa_source.devices import CONTRACTION, DeviceError, open_device, parse_device
+from qaoa_source.evaluation import AdjointMethod, Objective
+from qaoa_source.hyperparameters import Hyperparameters
+from qaoa_source.problem import MaxCutProblem, problem_from_edges, random_problem
 from qaoa_source.reductions import plan
 from tests.jobs.qaoa import oracle
 from tests.jobs.qaoa.conftest import SOURCE, RunJob
@@ -20,8 +22,8 @@ if importlib.util.find_spec("numba") is None:
     pytest.skip("numba isn't installed, the contraction simulator can't be loaded", allow_module_level=True)
 
 
-@settings(max_examples=120, deadline=None)
-@given(problem=oracle.problems(most_nodes=7), parameters=oracle.parameters(most_layers=3))
+@settings(max_examples=320, deadline=None)
+@given(problem=oracle.problems(most_nodes=7), parameters=oracle.parameters(most_layers=4))
 def test_cost_gradient_and_correlations_equal_brute_force(
     problem: MaxCutProblem, parameters: NDArray[np.float64]
 ) -> None:
@@ -33,6 +35,24 @@ def test_cost_gradient_and_correlations_equal_brute_force(
     assert float(np.sum(gradient * direction)) == pytest.approx(slope, abs=1e-8)
     from_edges = float(problem.weights @ (ours.correlations(parameters) - 1)) / 2
     assert from_edges == pytest.approx(cost, abs=1e-9)
+
+
+def test_300_edges_of_200_nodes_equal_state_vectors_of_their_neighbourhoods() -> None:
+    graph = nx.random_regular_graph(3, 200, seed=11)
+    problem = problem_from_edges(list(graph.nodes), [(first, second, 1.0) for first, second in graph.edges])
+    parameters = np.array([[0.4, 0.7], [0.5, 0.2]])
+    circuits = plan(problem, 2, "light-cone").circuits
+    device = open_device(
+        parse_device("local:pennylane/lightning.qubit"), Hyperparameters(), wires=max(each.wires for each in circuits)
+    )
+    expected = Objective(problem, circuits, device, AdjointMethod(device))
+    ours = ContractedObjective(problem, 2)
+    assert len(problem.edges) == 300
+    np.testing.assert_allclose(ours.correlations(parameters), expected.correlations(parameters), atol=1e-10)
+    cost, gradient = ours.value_and_gradient(parameters)
+    assert cost == pytest.approx(expected.value(parameters), abs=1e-8)
+    differences = oracle.central_differences(ours.value, parameters, step=0.02)
+    np.testing.assert_allclose(gradient, differences, rtol=1e-8, atol=1e-8)
 
 
 def test_job_gives_the_trajectory_of_the_state_vector(run_job: RunJob) -> None:
