@@ -21,13 +21,13 @@ _PRIVATE = re.compile(
 
 
 @dataclass(frozen=True)
-class TaggedImage:
-    """An image of a private repository that is known by its tag only."""
+class PrivateImage:
+    """An image of a private repository; `reference` is its digest (`sha256:...`), or its tag where it has none."""
 
     account: str
     registry: str
     repository: str
-    tag: str
+    reference: str
 
     def at(self, digest: str) -> str:
         """Return the address of that very image, whatever the tag comes to stand for later."""
@@ -40,9 +40,10 @@ def stock_image(name: str, region: str) -> str | None:
     return None if image is None else f"{STOCK_REGISTRY}.dkr.ecr.{region}.amazonaws.com/{image}"
 
 
-def tagged_image(uri: str) -> TaggedImage | None:
-    """Split the address of an image that has a tag and no digest; None for every other text."""
+def private_image(uri: str) -> PrivateImage | None:
+    """Split the address of an image that has a tag or a digest; None for every other text."""
     match = _PRIVATE.fullmatch(uri)
-    if match is None or match["tag"] is None or match["digest"] is not None:
+    reference = (match["digest"] or match["tag"]) if match else None
+    if match is None or reference is None:
         return None
-    return TaggedImage(match["account"], match["registry"], match["repository"], match["tag"])
+    return PrivateImage(match["account"], match["registry"], match["repository"], reference)

@@ -11,7 +11,7 @@ from dispatch.diagnosis import is_transient
 from dispatch.dispatcher import dispatch
 from errors import ConflictingWrite, LaunchError
 from launch_job.decision import Action, decide
-from launch_job.image import stock_image, tagged_image
+from launch_job.image import private_image, stock_image
 from launch_job.release import end_released, release, release_unanswered
 from launch_job.request import channel_prefix, create_job_request, source_key, worst_case_usd
 from launches import Identity, Launch, Released, State
@@ -201,11 +201,11 @@ class Launcher:
         if stock is not None:
             return stock
         uri = wish.image_uri or str(wish.spec["image"])
-        tagged = tagged_image(uri)
-        if tagged is None or (tagged.account, tagged.repository) != (settings.account, settings.repository_name):
+        image = private_image(uri)
+        if image is None or (image.account, image.repository) != (settings.account, settings.repository_name):
             return uri
-        return tagged.at(
-            self._services.images.digest(tagged.repository, tagged.tag, wish.spec["instance"]["volume_gb"])
+        return image.at(
+            self._services.images.digest(image.repository, image.reference, wish.spec["instance"]["volume_gb"])
         )
 
     def _write(self, launch: Launch) -> None:

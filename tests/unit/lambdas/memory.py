@@ -177,12 +177,12 @@ class MemoryJobLogs(JobLogs):
 
 
 class MemoryImages(Images):
-    """Every tag stands for the same image."""
+    """Everything stands for the same image."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
-    def digest(self, repository: str, tag: str, volume_gb: int) -> str:
+    def digest(self, repository: str, reference: str, volume_gb: int) -> str:
         return self._memory.call("DescribeImages", lambda: f"sha256:{'a' * 64}")
 
 

@@ -14,7 +14,7 @@ from hybridjobs.model.catalogue import load_catalogue
 from hybridjobs.model.inputs import input_files
 from hybridjobs.model.job_spec import launch_document
 from hybridjobs.model.source_archive import build_source_archive
-from launch_job.image import STOCK_IMAGES, stock_image, tagged_image
+from launch_job.image import STOCK_IMAGES, private_image, stock_image
 from launch_job.request import create_job_request, worst_case_usd
 from launches import Identity, Launch, State
 from settings import Settings
@@ -139,14 +139,19 @@ def test_stock_images_are_named_by_a_full_tag_in_the_jobs_region(name: str, regi
     assert problems(request) == ""
 
 
-def test_only_a_tag_without_a_digest_is_looked_up() -> None:
+def test_an_image_is_looked_up_by_its_digest_and_else_by_its_tag() -> None:
     registry = "111122223333.dkr.ecr.us-west-2.amazonaws.com"
-    tagged = tagged_image(f"{registry}/amazon-braket-x/y:v1.2")
+    digest = "sha256:" + "b" * 64
+    tagged = private_image(f"{registry}/amazon-braket-x/y:v1.2")
     assert tagged is not None
-    assert (tagged.account, tagged.repository, tagged.tag) == ("111122223333", "amazon-braket-x/y", "v1.2")
-    assert tagged.at("sha256:" + "b" * 64) == f"{registry}/amazon-braket-x/y@sha256:{'b' * 64}"
-    for other in (IMAGE, f"{registry}/x:v1@sha256:{'b' * 64}", f"{registry}/x", "base", "docker.io/library/python:3"):
-        assert tagged_image(other) is None
+    assert (tagged.account, tagged.repository, tagged.reference) == ("111122223333", "amazon-braket-x/y", "v1.2")
+    assert tagged.at(digest) == f"{registry}/amazon-braket-x/y@{digest}"
+    for named in (f"{registry}/x@{digest}", f"{registry}/x:v1@{digest}"):
+        found = private_image(named)
+        assert found is not None
+        assert (found.reference, found.at(digest)) == (digest, f"{registry}/x@{digest}")
+    for other in (f"{registry}/x", "base", "docker.io/library/python:3"):
+        assert private_image(other) is None
 
 
 def test_the_record_learns_the_digest_from_the_request() -> None:

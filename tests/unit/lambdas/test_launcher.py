@@ -346,18 +346,27 @@ def test_a_tag_is_resolved_to_the_digest_it_stands_for_now(stage: Stage) -> None
     (job,) = stage.braket.named(name)
     assert job["algorithmSpecification"]["containerImage"]["uri"] == f"{registry}/{REPOSITORY}@{digest}"
     assert stage.ledger(name).image_digest == digest
+    gone = f"{registry}/{REPOSITORY}@sha256:{'0' * 64}"
+    with pytest.raises(LaunchError, match=r"@sha256:0+ is not in the registry.*`hybridjobs image push`"):
+        stage.launch(stage.event("Create", properties_of(document_of(image=gone)), logical_id="Gone"))
+    by_digest = stage.create(properties_of(document_of(image=f"{registry}/{REPOSITORY}@{digest}")), logical_id="Named")
+    assert stage.ledger(by_digest).image_digest == digest
 
 
 def test_an_image_that_no_volume_of_the_job_can_hold_is_refused_before_it_is_paid_for() -> None:
     client = boto3.client("ecr", region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test")
     details = {"imageDetails": [{"imageDigest": "sha256:" + "a" * 64, "imageSizeInBytes": 31_000_000_000}]}
     with Stubber(client) as stub:
-        stub.add_response("describe_images", details)
-        stub.add_response("describe_images", details)
-        assert Images(client).digest(REPOSITORY, "1", 31) == "sha256:" + "a" * 64
-        with pytest.raises(LaunchError, match=r"31.0 GB packed, the job's volume 30 GB") as caught:
-            Images(client).digest(REPOSITORY, "1", 30)
-    assert "instance.volume_gb to 96" in str(caught.value)
+        for reference, name in (
+            ("1", {"imageTag": "1"}),
+            ("sha256:" + "a" * 64, {"imageDigest": "sha256:" + "a" * 64}),
+        ):
+            for _ in range(2):
+                stub.add_response("describe_images", details, {"repositoryName": REPOSITORY, "imageIds": [name]})
+            assert Images(client).digest(REPOSITORY, reference, 31) == "sha256:" + "a" * 64
+            with pytest.raises(LaunchError, match=r"31.0 GB packed, the job's volume 30 GB") as caught:
+                Images(client).digest(REPOSITORY, reference, 30)
+            assert "instance.volume_gb to 96" in str(caught.value)
 
 
 def test_a_job_that_may_cost_more_than_the_stage_allows_is_not_launched(clients: StageClients) -> None:
