@@ -30,7 +30,7 @@ def reduced(problem: MaxCutProblem, p: int, reduction: str, device: Any) -> Obje
 
 @pytest.mark.parametrize("reduction", ["symmetry", "light-cone"])
 @settings(max_examples=320, deadline=None)
-@given(problem=oracle.problems(most_nodes=7), parameters=oracle.parameters(most_layers=4))
+@given(problem=oracle.problems(most_nodes=12), parameters=oracle.parameters(most_layers=4))
 def test_cost_and_gradient_equal_brute_force(
     reduction: str, device: Any, problem: MaxCutProblem, parameters: NDArray[np.float64]
 ) -> None:
@@ -68,8 +68,8 @@ def test_correlation_of_each_edge(device: Any, problem: MaxCutProblem, parameter
             assert correlation == pytest.approx(probabilities @ (1 - 2 * differ), abs=1e-9)
 
 
-@settings(max_examples=12, deadline=None)
-@given(problem=oracle.problems(most_nodes=6), parameters=oracle.parameters(most_layers=2))
+@settings(max_examples=320, deadline=None)
+@given(problem=oracle.problems(most_nodes=12), parameters=oracle.parameters(most_layers=4))
 def test_samples_follow_the_distribution_of_the_final_state(
     device: Any, problem: MaxCutProblem, parameters: NDArray[np.float64]
 ) -> None:
