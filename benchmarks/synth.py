@@ -1,8 +1,9 @@
-"""Seconds of one synthesis beside a bare app of two stacks with as many resources: `python benchmarks/synth.py`.
+"""One synthesis beside a bare app with as many resources: `python benchmarks/synth.py [--runs 5] [--json]`.
 
 Each measurement is a process of its own, as the CDK CLI starts one: import of aws-cdk-lib, start of its JavaScript
-engine, construction, synthesis. The bare app has no assets, no rules and no validation. What each layer of this app
-costs is measured by leaving it out.
+engine, construction, synthesis. The bare app has two stacks, no assets, no rules and no validation. What each layer of this app
+costs is measured by leaving it out. `seconds` is the median, `ratio` that over the bare app's, `peak_rss_mb` the most
+memory (10**6 bytes) that a run's largest process held.
 """
 
 import argparse
@@ -32,6 +33,13 @@ for number, count in enumerate(counts):
         ssm.CfnParameter(stack, f"Parameter{each}", type="String", value=str(each))
 app.synth()
 """
+# Kilobytes of the largest process of a program that has ended.
+MEASURED = """
+import resource, subprocess, sys
+
+subprocess.run([sys.executable, *sys.argv[1:]], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1.024)
+"""
 WITHOUT_RULES = """
 import aws_cdk, app
 
@@ -41,28 +49,26 @@ app.main()
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """Seconds of the runs of one app."""
+class Row:
+    """One app's line of the result; the module's docstring says what the figures mean."""
 
     name: str
     resources: int
-    seconds: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        """The figure that is compared."""
-        return statistics.median(self.seconds)
+    seconds: float
+    ratio: float
+    peak_rss_mb: float
 
 
-def run(command: list[str], assembly: Path, *, validation: bool) -> float:
-    """Run one synthesis into `assembly`; return its seconds."""
+def run(command: list[str], assembly: Path, *, validation: bool) -> tuple[float, float]:
+    """Run one synthesis into `assembly`; return its seconds and the megabytes of its largest process."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CDK_"))}
     environment |= {"CDK_OUTDIR": str(assembly), "PYTHONPATH": str(ROOT), "AWS_EC2_METADATA_DISABLED": "true"}
     if not validation:
         environment["CDK_VALIDATION"] = "false"
     start = time.perf_counter()
-    subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, check=True, capture_output=True)
-    return time.perf_counter() - start
+    measured = [sys.executable, "-c", MEASURED, *command]
+    done = subprocess.run(measured, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
+    return time.perf_counter() - start, float(done.stdout.splitlines()[-1]) / 1000
 
 
 def resources(assembly: Path) -> list[int]:
@@ -71,10 +77,10 @@ def resources(assembly: Path) -> list[int]:
 
 
 def main() -> None:
-    """Measure and print a table, and JSON with --output."""
+    """Measure and print a table or, with --json, one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--json", action="store_true", help="print one JSON object with the key rows")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -90,25 +96,33 @@ def main() -> None:
             "this app": (["app.py"], False),
             "this app, with CloudFormation's schemas": (["app.py"], True),
         }
-        seconds: dict[str, list[float]] = {name: [] for name in apps}
+        runs: dict[str, list[tuple[float, float]]] = {name: [] for name in apps}
         # In turns, so that a change of the machine's load meets all of them.
         for _ in range(arguments.runs):
             for number, (name, (command, validation)) in enumerate(apps.items()):
-                seconds[name].append(run(command, folder / f"assembly-{number}", validation=validation))
-        measured = [
-            Measurement(name, sum(resources(folder / f"assembly-{number}")), tuple(seconds[name]))
+                runs[name].append(run(command, folder / f"assembly-{number}", validation=validation))
+        medians = {name: statistics.median(seconds for seconds, _ in each) for name, each in runs.items()}
+        base = next(iter(medians.values()))
+        rows = [
+            Row(
+                name,
+                sum(resources(folder / f"assembly-{number}")),
+                medians[name],
+                medians[name] / base,
+                max(megabytes for _, megabytes in runs[name]),
+            )
             for number, name in enumerate(apps)
         ]
-    base = measured[0].median
-    sys.stdout.write(f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}, ")
-    sys.stdout.write(f"median of {arguments.runs} runs\n")
-    for each in measured:
-        sys.stdout.write(
-            f"{each.name:42} {each.resources:4} resources {each.median:6.2f} s "
-            f"(+{each.median - base:.2f} s, {each.median / base:.1f} x)\n"
+    if arguments.json:
+        print(json.dumps({"rows": [asdict(row) for row in rows]}))
+        return
+    machine = f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
+    print(f"{machine}, median of {arguments.runs} runs")
+    for row in rows:
+        print(
+            f"{row.name:42} {row.resources:4} resources {row.seconds:6.2f} s (+{row.seconds - base:.2f} s, "
+            f"{row.ratio:.1f} x) {row.peak_rss_mb:6.0f} MB"
         )
-    if arguments.output:
-        arguments.output.write_text(json.dumps([asdict(each) for each in measured], indent=2) + "\n")
 
 
 if __name__ == "__main__":
