@@ -1,9 +1,9 @@
 """One synthesis beside a bare app with as many resources: `python benchmarks/synth.py [--runs 5] [--json]`.
 
 Each measurement is a process of its own, as the CDK CLI starts one: import of aws-cdk-lib, start of its JavaScript
-engine, construction, synthesis. The bare app has two stacks, no assets, no rules and no validation. What each layer of this app
-costs is measured by leaving it out. `seconds` is the median, `ratio` that over the bare app's, `peak_rss_mb` the most
-memory (10**6 bytes) that a run's largest process held.
+engine, construction, synthesis. The bare app has two stacks, no assets, no rules and no validation. What each layer
+of this app costs is measured by leaving it out. `seconds` is the median, `ratio` that over the bare app's,
+`peak_rss_mb` the most memory (10**6 bytes) that a run's largest process held.
 """
 
 import argparse
