@@ -13,6 +13,7 @@ from hybridjobs.model.errors import SpecError, SpecProblem, suggestion
 from hybridjobs.model.images import EcrImage, parse_image
 from hybridjobs.model.instances import REGIONS
 from hybridjobs.model.job_fields import AtLeastOne
+from hybridjobs.model.job_spec import JobSpec
 from hybridjobs.model.validation import Declaration, read_toml, refuse, toml_key, validated
 
 # The stage's name is part of the job bucket's name (63 characters at most) and of the job role's (64).
@@ -229,33 +230,29 @@ def _outside_region(stage: StageSettings, selected: Sequence[CatalogueEntry]) ->
     if stage.region is None:
         return
     for entry in selected:
-        spec = entry.spec
-        kind, image = spec.instance_type, parse_image(spec.image)
-        if stage.region not in kind.regions:
-            yield SpecProblem(
-                problem=f"{spec.name} runs on {kind.name}, which Braket does not offer in this region",
-                remedy=f"Use one of {', '.join(kind.regions)}, or override instance.type",
-                file=stage.file,
-                key="region",
-                value=stage.region,
-            )
-        device_region = spec.device.split(":")[3] if spec.device.startswith("arn:") else ""
-        if device_region and device_region != stage.region:
-            yield SpecProblem(
-                problem=f"the device of {spec.name} is in {device_region}, and a job runs in its device's region",
-                remedy=f"Choose a device of this region, or deploy {spec.name} in a stage of {device_region}",
-                file=stage.file,
-                key="region",
-                value=stage.region,
-            )
-        if isinstance(image, EcrImage) and image.region != stage.region:
-            yield SpecProblem(
-                problem=f"the image of {spec.name} is in {image.region}, and must be in the job's region",
-                remedy="Push the image to this region, and override image",
-                file=stage.file,
-                key="region",
-                value=stage.region,
-            )
+        for problem, remedy in _not_in_region(entry.spec, stage.region):
+            yield SpecProblem(problem=problem, remedy=remedy, file=stage.file, key="region", value=stage.region)
+
+
+def _not_in_region(spec: JobSpec, region: str) -> Iterator[tuple[str, str]]:
+    """What a job needs that is not in a region, each with its remedy."""
+    kind, image = spec.instance_type, parse_image(spec.image)
+    if region not in kind.regions:
+        yield (
+            f"{spec.name} runs on {kind.name}, which Braket does not offer in this region",
+            f"Use one of {', '.join(kind.regions)}, or override instance.type",
+        )
+    device_region = spec.device.split(":")[3] if spec.device.startswith("arn:") else ""
+    if device_region and device_region != region:
+        yield (
+            f"the device of {spec.name} is in {device_region}, and a job runs in its device's region",
+            f"Choose a device of this region, or deploy {spec.name} in a stage of {device_region}",
+        )
+    if isinstance(image, EcrImage) and image.region != region:
+        yield (
+            f"the image of {spec.name} is in {image.region}, and must be in the job's region",
+            "Push the image to this region, and override image",
+        )
 
 
 def _elsewhere(stage: StageSettings) -> Iterator[SpecProblem]:

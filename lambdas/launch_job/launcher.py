@@ -184,9 +184,13 @@ class Launcher:
             return
         worst = worst_case_usd(wish.spec, wish.price)
         if worst is None and not settings.allow_unknown_price:
+            unknown = (
+                f"its instance type {wish.spec['instance']['type']} has no price"
+                if wish.price is None
+                else f"its device {wish.spec['device']} bills its tasks on top"
+            )
             raise LaunchError(
-                f"nobody knows what {wish.identity.job} may cost: its instance type has no price, or its device "
-                f"{wish.spec['device']} bills its tasks on top",
+                f"nobody knows what {wish.identity.job} may cost: {unknown}",
                 remedy="Use an instance of known price, or write allow_unknown_price = true in the stage",
             )
         if worst is not None and worst > settings.max_spend_usd:

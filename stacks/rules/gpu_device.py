@@ -19,6 +19,6 @@ def check(stack: Stack) -> Iterator[Finding]:
 RULE = Rule(
     name="gpu-device",
     description="A simulator for GPUs fails on an instance without one, after the instance has been billed",
-    remedy='Use "ml.g6.xlarge" for example, or one for CPUs such as "local:pennylane/lightning.qubit"',
+    remedy='Use an instance type such as "ml.g6.xlarge", or a device such as "local:pennylane/lightning.qubit"',
     check=check,
 )

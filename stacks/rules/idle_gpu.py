@@ -19,6 +19,6 @@ def check(stack: Stack) -> Iterator[Finding]:
 RULE = Rule(
     name="idle-gpu",
     description="A simulator for CPUs on a GPU instance: the GPUs idle and are billed",
-    remedy='Use a simulator for GPUs such as "local:pennylane/lightning.gpu", or "ml.m5.2xlarge"',
+    remedy='Use a device such as "local:pennylane/lightning.gpu", or an instance type such as "ml.m5.2xlarge"',
     check=check,
 )

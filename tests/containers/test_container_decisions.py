@@ -71,9 +71,18 @@ def test_only_images_of_the_own_account_come_from_the_emulated_registry(
     assert wanted_image(job(tmp_path, uri)) == WantedImage(uri, emulated)
 
 
-def test_an_image_named_by_digest_is_kept_under_a_tag_of_that_digest() -> None:
-    assert local_name(f"{REGISTRY}/mine:1") == f"{REGISTRY}/mine:1"
-    assert local_name(f"{REGISTRY}/mine@sha256:{'0' * 64}") == f"{REGISTRY}/mine:sha256-{'0' * 64}"
+@pytest.mark.parametrize(
+    ("reference", "tag"),
+    [
+        (":1", "1"),
+        ("", "latest"),
+        (f"@sha256:{'0' * 64}", f"sha256-{'0' * 64}"),
+        (f":1@sha256:{'0' * 64}", f"sha256-{'0' * 64}"),
+    ],
+)
+def test_the_engine_keeps_an_image_under_a_tag_which_may_be_that_of_its_digest(reference: str, tag: str) -> None:
+    assert local_name(f"{REGISTRY}/mine/deep{reference}") == f"{REGISTRY}/mine/deep:{tag}"
+    assert local_name(f"127.0.0.1:5000/mine{reference}") == f"127.0.0.1:5000/mine:{tag}"
 
 
 def test_a_job_without_an_image_runs_in_the_services_base_image(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The container entry point: started as the service starts it, with only the download replaced."""
 
-import importlib.util
 import io
 import json
 import os
@@ -11,14 +10,15 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-SCRIPT = Path(__file__).parents[2] / "container_assets" / "entrypoint" / "braket_entrypoint.py"
+from tests.containers.scripts import ASSETS, load_script
+
+SCRIPT = ASSETS / "entrypoint" / "braket_entrypoint.py"
 DRIVER = f"""
 import importlib.util, pathlib, sys
 spec = importlib.util.spec_from_file_location("braket_entrypoint", {str(SCRIPT)!r})
@@ -29,18 +29,7 @@ module.download = lambda uri, folder: pathlib.Path(uri)
 sys.exit(module.main(sys.argv[1:]))
 """
 
-
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("braket_entrypoint", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["braket_entrypoint"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-entrypoint: Any = load()
+entrypoint: Any = load_script(SCRIPT)
 
 
 def pack(folder: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:

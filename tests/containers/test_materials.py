@@ -1,28 +1,17 @@
 """The bill of materials in every image: what is installed, with its licence texts, in the same bytes each time."""
 
 import importlib.metadata
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "container_assets" / "materials" / "collect_materials.py"
+from tests.containers.scripts import ASSETS, load_script
+
+SCRIPT = ASSETS / "materials" / "collect_materials.py"
 
 
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("collect_materials", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["collect_materials"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-materials = load()
+materials = load_script(SCRIPT)
 
 
 def test_only_installed_debian_packages_are_listed_with_their_texts(tmp_path: Path) -> None:

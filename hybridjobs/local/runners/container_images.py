@@ -62,8 +62,10 @@ def local_name(uri: str) -> str:
 
     Engines know by digest only what they have pulled, and forget that with the registry's address.
     """
-    repository, _, digest = uri.partition("@")
-    return f"{repository}:{digest.replace(':', '-')}" if digest else uri
+    named, _, digest = uri.partition("@")
+    folder, slash, last = named.rpartition("/")
+    name, _, tag = last.partition(":")
+    return f"{folder}{slash}{name}:{digest.replace(':', '-') or tag or 'latest'}"
 
 
 class ContainerImages:

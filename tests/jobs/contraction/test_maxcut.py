@@ -49,6 +49,7 @@ def test_value_and_gradient_agree_with_all_amplitudes(
     try:
         qaoa = prepared(graph, angles.shape[1], memory_limit=memory_limit)
     except TooLargeError:
+        assert memory_limit < 2.0**30, "without slices all of these fit"
         assume(False)
     assert qaoa.cost.bytes <= memory_limit
     value, gradient = qaoa.value_and_gradient(*angles)
@@ -136,7 +137,8 @@ def test_cones_that_do_not_fit_are_sliced_to_the_same_result(share: int, tmp_pat
     for _ in ("searched", "from disk"):
         sliced = maxcut_qaoa(graph, 2, memory_limit=limit, plan_folder=tmp_path)
         assert sliced.cost.bytes <= limit
-        assert sliced.cost.slices >= share / 8
+        # The first variable to be fixed takes one slice only, for the symmetry.
+        assert sliced.cost.slices > 1 or share < 8
         found, its_gradient = sliced.value_and_gradient(*angles)
         assert found == pytest.approx(value, abs=TOLERANCE)
         np.testing.assert_allclose(its_gradient, gradient, atol=TOLERANCE)

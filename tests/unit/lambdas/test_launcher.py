@@ -379,17 +379,26 @@ def test_a_job_that_may_cost_more_than_the_stage_allows_is_not_launched(clients:
 BILLED_BY_TASK = properties_of(document_of(device="arn:aws:braket:us-east-1::device/qpu/ionq/Forte-1"))
 
 
-@pytest.mark.parametrize("properties", [{**A, "Price": "null"}, BILLED_BY_TASK], ids=["no price", "quantum hardware"])
+@pytest.mark.parametrize(
+    ("properties", "why"),
+    [
+        ({**A, "Price": "null"}, r"its instance type ml\.\S+ has no price"),
+        (BILLED_BY_TASK, r"its device arn:\S+/Forte-1 bills its tasks on top"),
+    ],
+    ids=["no price", "quantum hardware"],
+)
 @pytest.mark.parametrize("allowed", [True, False])
 def test_a_job_of_unknown_price_is_launched_only_if_the_stage_allows_it(
-    clients: StageClients, allowed: bool, properties: dict[str, str]
+    clients: StageClients, allowed: bool, properties: dict[str, str], why: str
 ) -> None:
     stage = Stage(clients, max_spend_usd=100.0, allow_unknown_price=allowed)
     event = stage.event("Create", properties)
     if allowed:
         stage.launch(event)
     else:
-        with pytest.raises(LaunchError, match=r"nobody knows what qaoa-18-cpu may cost.*allow_unknown_price = true"):
+        with pytest.raises(
+            LaunchError, match=rf"nobody knows what qaoa-18-cpu may cost: {why}.*allow_unknown_price = true"
+        ):
             stage.launch(event)
     assert len(stage.braket.jobs) == allowed
 
