@@ -9,6 +9,7 @@ import pytest
 
 from collect_result.handler import CollectError
 from launches import Released, State
+from tests.unit.lambdas.faults import Killed
 from tests.unit.lambdas.stage import PRICE, STACK, Stage, document_of, properties_of, tar_gz
 
 RECORD_KEYS = {
@@ -97,9 +98,6 @@ def test_events_that_come_twice_and_the_sweep_leave_the_first_record(stage: Stag
 def test_a_record_that_was_written_before_the_function_died_is_kept_and_the_launch_closed(stage: Stage) -> None:
     name = stage.create()
     arn = stage.braket.end(name, "COMPLETED")
-
-    class Killed(BaseException):
-        pass
 
     def kill(operation: str, _: int) -> None:
         if operation == "PutObject":

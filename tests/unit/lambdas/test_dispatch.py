@@ -16,11 +16,8 @@ from dispatch.diagnosis import Verdict, diagnose
 from dispatch.dispatcher import dispatch
 from errors import LaunchError
 from launches import Identity, Launch, Released, State
+from tests.unit.lambdas.faults import Killed
 from tests.unit.lambdas.stage import PRICE, Stage, StageClients, document_of, name_of, properties_of
-
-
-class Killed(BaseException):
-    """The function's process ends here."""
 
 
 def create(stage: Stage, number: int, **document: Any) -> str:
@@ -60,9 +57,10 @@ def test_twelve_jobs_run_in_order_although_every_dispatcher_dies_and_no_event_co
 
     def kill(operation: str, _: int) -> None:
         if operation == "CreateJob":
-            (name,) = list(stage.braket.jobs.values())[-1:]
-            if name["jobName"] not in killed:
-                killed.add(name["jobName"])
+            newest = list(stage.braket.jobs)[-1]
+            name = stage.braket.jobs[newest]["jobName"]
+            if name not in killed:
+                killed.add(name)
                 raise Killed
 
     stage.plan.after = kill

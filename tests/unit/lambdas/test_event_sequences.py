@@ -17,6 +17,7 @@ from launch_job.event import read_event
 from launches import Identity, Released
 from tests.unit.lambdas.endpoint_braket import EndpointBraket
 from tests.unit.lambdas.fake_braket import FakeBraket
+from tests.unit.lambdas.faults import Killed
 from tests.unit.lambdas.stage import STACK, Stage, StageClients, document_of, properties_of
 
 # With one place the other job waits, so that launches are let go in every state.
@@ -28,10 +29,6 @@ SPECS = st.sampled_from(
 # Where the function's process ends: at the n-th step of its calls, or nowhere.
 KILLS = st.one_of(st.none(), st.integers(0, 60))
 INVENTED = "HybridJobs-local-Jobs-Job-1ABCDEFGHIJKL"
-
-
-class Killed(BaseException):
-    """The function's process ends here."""
 
 
 class CloudFormation(RuleBasedStateMachine):
