@@ -29,6 +29,7 @@ from hybridjobs.model.image_build import VARIABLE, load_image_build
 from hybridjobs.report.rows import row
 from hybridjobs.report.table import table
 from qaoa_source.graph_files import read_graph
+from tests.containers.container_output import output_of
 from tests.containers.stand_ins import CERTIFICATES, NoStandInError, settings_file
 from tests.jobs.qaoa import oracle
 
@@ -78,8 +79,7 @@ def images(settings: Path) -> dict[str, str]:
 
 def run(client: Any, image: str, *command: str) -> str:
     """What a command prints in a new container of an image."""
-    output: bytes = client.containers.run(image, list(command), remove=True, network_mode="none")
-    return output.decode()
+    return output_of(client, image, command)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -149,12 +149,11 @@ def test_build_secrets_are_in_no_layer(engine_client: Any, images: Mapping[str, 
 def test_julia_computes_the_same_in_arrays_of_another_kind(engine_client: Any, images: Mapping[str, str]) -> None:
     """No GPU is here: an array that only the methods for GPUs can serve stands for CUDA.jl's."""
     places = {ROOT / "job_sources" / "julia_source": "/source", Path(__file__).parent: "/tests"}
-    output = engine_client.containers.run(
+    output = output_of(
+        engine_client,
         images["julia"],
         ["julia", "--startup-file=no", "/tests/other_arrays.jl", "/source/maxcut.jl"],
         volumes={str(folder): {"bind": place, "mode": "ro"} for folder, place in places.items()},
-        remove=True,
-        network_mode="none",
     )
     assert float(output) < 1e-12
 
