@@ -145,8 +145,7 @@ def test_the_sonar_circuit_of_40_wires_agrees_with_central_differences() -> None
     np.testing.assert_allclose(gradients[3], expected, atol=1e-9)
 
 
-def test_the_sonar_circuit_of_26_wires_agrees_with_an_independent_contraction() -> None:
-    quimb = pytest.importorskip("quimb.tensor", reason="quimb is the independent contraction beyond state vectors")
+def test_the_sonar_circuit_of_26_wires_agrees_with_an_independent_contraction(quimb: Any) -> None:
     wires = 26
     inputs = sonar_inputs(wires, 1)
     tape = qml.workflow.construct_tape(sonar_node(ContractionDevice(wires=wires), wires))(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -78,8 +79,7 @@ def test_agrees_with_lightning_on_the_published_graphs(nodes: int, edges: int, d
 @pytest.mark.parametrize(
     "graph", [nx.random_regular_graph(3, 60, seed=5), nx.gnm_random_graph(200, 300, seed=1967)], ids=["regular", "gnm"]
 )
-def test_agrees_with_an_independent_contraction_beyond_state_vectors(graph: nx.Graph) -> None:
-    quimb = pytest.importorskip("quimb.tensor", reason="quimb is the independent contraction beyond state vectors")
+def test_agrees_with_an_independent_contraction_beyond_state_vectors(quimb: Any, graph: nx.Graph) -> None:
     gammas, betas = [0.4, 0.7], [0.6, 0.3]
     circuit = quimb.Circuit(len(graph))
     for node in graph:
@@ -91,6 +91,7 @@ def test_agrees_with_an_independent_contraction_beyond_state_vectors(graph: nx.G
             circuit.rx(2 * beta, node)
     correlations = prepared(graph, 2).edge_correlations(gammas, betas)
     zz = np.diag([1.0, -1.0, -1.0, 1.0])
+    # All 90 and 300 edges take two minutes: INDEPENDENT_EDGES=300 checks them.
     # All 90 and 300 edges take two minutes: INDEPENDENT_EDGES=300 checks them.
     for edge in list(graph.edges)[: int(os.environ.get("INDEPENDENT_EDGES", "3"))]:
         expected = circuit.local_expectation(zz, edge, optimize="greedy", simplify_sequence="ADCRS").real
