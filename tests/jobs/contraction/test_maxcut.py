@@ -92,7 +92,6 @@ def test_agrees_with_an_independent_contraction_beyond_state_vectors(quimb: Any,
     correlations = prepared(graph, 2).edge_correlations(gammas, betas)
     zz = np.diag([1.0, -1.0, -1.0, 1.0])
     # All 90 and 300 edges take two minutes: INDEPENDENT_EDGES=300 checks them.
-    # All 90 and 300 edges take two minutes: INDEPENDENT_EDGES=300 checks them.
     for edge in list(graph.edges)[: int(os.environ.get("INDEPENDENT_EDGES", "3"))]:
         expected = circuit.local_expectation(zz, edge, optimize="greedy", simplify_sequence="ADCRS").real
         assert correlations[edge] == pytest.approx(expected, abs=TOLERANCE)
