@@ -18,6 +18,8 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 INSTALL := $(PIP_INSTALL) --require-hashes
 RUN_LOCKS := requirements/app.txt requirements/jobs.txt requirements/local.txt
+# lightning.gpu with its CUDA libraries is 2 GB, so only where a GPU is.
+RUN_LOCKS += $(if $(wildcard /proc/driver/nvidia/gpus/*),requirements/gpu.txt)
 
 .PHONY: demo demo-containers test test-images lint format synth deploy setup setup-dev lock clean
 
@@ -90,7 +92,7 @@ node_modules/cli.stamp: package.json package-lock.json .venv/run.stamp
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate pyproject.toml
 lock: setup-dev
 	@$(COMPILE) --group app --group jobs --group local --group dev --output-file requirements/dev.txt
-	@for group in app jobs local images; do \
+	@for group in app jobs local gpu images; do \
 		$(COMPILE) --group $$group --constraint requirements/dev.txt --output-file requirements/$$group.txt || exit 1; done
 	@npm install --package-lock-only --ignore-scripts
 

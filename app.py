@@ -9,6 +9,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from hybridjobs.model.catalogue import load_catalogue
 from hybridjobs.model.errors import ProjectError
+from hybridjobs.model.gpu_jobs import WITHOUT_GPU, gpu_jobs
 from hybridjobs.model.spending import check_spending
 from hybridjobs.model.stage import load_stage, selected_jobs
 from stacks.jobs import JobsStack
@@ -29,6 +30,9 @@ def build(app: App, project: Path = ROOT) -> None:
     """
     stage = load_stage(project / "stages", str(app.node.get_context("stage")))
     jobs = selected_jobs(stage, load_catalogue(project / "job_sources"))
+    if app.node.try_get_context(WITHOUT_GPU):
+        without = gpu_jobs(jobs)
+        jobs = [job for job in jobs if job not in without]
     check_spending(stage, [job.spec for job in jobs])
 
     env = Environment(account=stage.account, region=stage.region)

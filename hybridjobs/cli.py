@@ -73,10 +73,11 @@ def report(*, stage: Stage = "local", output: Literal["table", "json"] = "table"
     deployment = _deployment(stage)
     records = deployment.records()
     rows, compared = [row(record) for record in records], trainings(records, deployment.published())
+    not_run = _cloud().left_out(stage) if stage == "local" else {}
     if output == "json":
-        sys.stdout.write(json_text(rows, compared) + "\n")
+        sys.stdout.write(json_text(rows, compared, not_run) + "\n")
     else:
-        show(console(), rows, compared)
+        show(console(), rows, compared, not_run)
 
 
 @app.command

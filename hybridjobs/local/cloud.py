@@ -22,6 +22,7 @@ from hybridjobs.local.environment import (
     loopback_without_proxy,
     process_environment,
 )
+from hybridjobs.local.left_out import gpu_context, left_out
 from hybridjobs.local.run_folder import CloudState, RunFolder
 from hybridjobs.local.runners.choice import check_choice, end_containers
 from hybridjobs.model import image_build
@@ -154,6 +155,10 @@ class LocalCloud:
                 cli.bootstrap(ACCOUNT, REGION, on_event)
             cli.deploy(self._context(stage), on_event)
 
+    def left_out(self, stage: str = "local") -> dict[str, str]:
+        """Return the jobs of a stage that a deployment on this machine does not launch, each with its reason."""
+        return left_out(self._folder.root, stage)
+
     def diff(self, stage: str = "local", app: Path | None = None) -> str:
         """What a deployment of `stage` would change, in the words of the CDK CLI."""
         return self._cli(stage, app).diff(self._context(stage))
@@ -174,8 +179,10 @@ class LocalCloud:
             cli.destroy({"stage": stage}, on_event, stacks)
 
     def _context(self, stage: str) -> dict[str, str]:
-        settings = os.environ.get(image_build.VARIABLE)
-        return {"stage": stage} | ({image_build.CONTEXT: str(Path(settings).resolve())} if settings else {})
+        context = {"stage": stage} | gpu_context()
+        if settings := os.environ.get(image_build.VARIABLE):
+            context[image_build.CONTEXT] = str(Path(settings).resolve())
+        return context
 
     def _cli(self, stage: str, app: Path | None) -> CdkCli:
         environment = process_environment(self._folder) | self.environment()

@@ -1,7 +1,7 @@
 """The report as a table for a terminal or a log, and as JSON for programs."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -13,15 +13,24 @@ from hybridjobs.report.training import Training, training_table
 _NOTE = "* one iteration ran, so the first one's time is shown"
 
 
-def json_text(rows: Sequence[Row], trainings: Sequence[Training] = ()) -> str:
-    """The report as one JSON document, `{"rows": [...], "trainings": [...]}`."""
-    document = {"rows": [each.as_json() for each in rows], "trainings": [each.as_json() for each in trainings]}
+def json_text(rows: Sequence[Row], trainings: Sequence[Training], not_run: Mapping[str, str]) -> str:
+    """The report as one JSON document, `{"rows": [...], "trainings": [...], "not_run": {<job>: <reason>}}`."""
+    document = {
+        "rows": [each.as_json() for each in rows],
+        "trainings": [each.as_json() for each in trainings],
+        "not_run": dict(not_run),
+    }
     return json.dumps(document, indent=2)
 
 
-def show(console: Console, rows: Sequence[Row], trainings: Sequence[Training]) -> None:
-    """Print the report: all jobs, and trainings side by side, with what parallel ones saved in a sentence each."""
+def show(console: Console, rows: Sequence[Row], trainings: Sequence[Training], not_run: Mapping[str, str]) -> None:
+    """Print the report: all jobs, those that were not run with the reason, and trainings side by side.
+
+    What parallel training saved is said in a sentence each.
+    """
     console.print(table(rows))
+    for job, reason in not_run.items():
+        console.print(plain(f"not run: {job} ({reason})"))
     if trainings:
         console.print(training_table(trainings))
     for each in trainings:

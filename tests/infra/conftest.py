@@ -70,7 +70,7 @@ def synthesise(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Synth
 
 @pytest.fixture(scope="session")
 def local(synthesise: Synthesise) -> Synthesised:
-    """The stage of the embedded cloud, which launches two jobs."""
+    """The stage of the embedded cloud."""
     return synthesise("local")
 
 

@@ -73,14 +73,14 @@ def test_instance_count_is_shown_only_above_one(count: int) -> None:
 
 
 def test_json_carries_every_column() -> None:
-    document = json.loads(json_text([row(record())]))
+    document = json.loads(json_text([row(record())], [], {}))
     assert document["rows"][0]["best_cut"] == 21
     assert document["rows"][0]["cost_usd"] == 0.0012
 
 
 @pytest.mark.parametrize("results", [{"energy": -1.1, "layers": {"tried": [1, 2], "best": None}}, {}, None])
 def test_json_carries_all_that_a_job_saved_under_names_of_its_own(results: dict[str, Any] | None) -> None:
-    document = json.loads(json_text([row(record(results=results))]))
+    document = json.loads(json_text([row(record(results=results))], [], {}))
     assert document["rows"][0]["results"] == results
 
 
@@ -97,7 +97,7 @@ def test_results_that_mean_something_else_under_our_names_do_not_break_the_repor
     assert row(odd).seconds_per_iteration is None
     assert row(odd).nodes is None
     assert "COMPLETED" in drawn(odd, record())
-    assert json.loads(json_text([row(odd)]))["rows"][0]["diff_method"] is None
+    assert json.loads(json_text([row(odd)], [], {}))["rows"][0]["diff_method"] is None
 
 
 def test_a_reason_is_shown_as_it_is_without_markup_or_terminal_codes() -> None:

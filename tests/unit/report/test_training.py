@@ -58,7 +58,7 @@ def test_parallel_training_is_compared_with_one_worker_by_the_epoch() -> None:
 def test_report_says_in_a_sentence_what_parallel_training_saved(parallel: dict[str, Any], sentence: str) -> None:
     console = Console(width=200)
     with console.capture() as capture:
-        show(console, [], trainings([ALONE, parallel], {}))
+        show(console, [], trainings([ALONE, parallel], {}), {})
     assert sentence in capture.get()
 
 
@@ -91,6 +91,6 @@ def test_jobs_that_train_nothing_are_left_out() -> None:
 
 
 def test_json_has_the_trainings_too() -> None:
-    document = json.loads(json_text([], trainings([ALONE], {})))
+    document = json.loads(json_text([], trainings([ALONE], {}), {}))
     assert document["rows"] == []
     assert document["trainings"][0]["efficiency"] == 1
