@@ -3,12 +3,15 @@
 A test of the bare emulator that fails is good news: the workaround is obsolete and can be deleted.
 """
 
+import hashlib
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 from botocore.exceptions import ClientError
@@ -75,6 +78,41 @@ def test_an_image_that_is_not_there_is_refused(cloud: LocalCloud) -> None:
     found = ecr.describe_images(repositoryName="amazon-braket-tiny", imageIds=[{"imageTag": "present"}])
     assert [image["imageTags"] for image in found["imageDetails"]] == [["present"]]
     assert len(ecr.describe_images(repositoryName="amazon-braket-tiny")["imageDetails"]) == 1
+
+
+def push_configuration(cloud: LocalCloud, repository: str) -> str:
+    """Push the configuration of an image as an engine does; returns its digest."""
+    cloud.client("ecr").create_repository(repositoryName=repository)
+    content = b'{"os": "linux", "architecture": "arm64"}'
+    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    endpoint = cloud.client("ecr").meta.endpoint_url
+    upload = Request(f"{endpoint}/v2/{repository}/blobs/uploads/?digest={digest}", data=content, method="POST")
+    with urlopen(upload) as answer:
+        assert answer.status == 201
+    return digest
+
+
+def test_the_bare_emulator_names_an_address_in_aws_for_any_layer(bare: LocalCloud) -> None:
+    pushed = push_configuration(bare, "amazon-braket-layers")
+    for layer in (pushed, f"sha256:{'0' * 64}"):
+        answer = bare.client("ecr").get_download_url_for_layer(repositoryName="amazon-braket-layers", layerDigest=layer)
+        assert urlsplit(answer["downloadUrl"]).hostname == "000000000000.dkr.ecr.us-east-1.amazonaws.com"
+
+
+def test_a_layer_that_was_pushed_can_be_downloaded_and_no_other(cloud: LocalCloud) -> None:
+    repository = "amazon-braket-layers"
+    pushed = push_configuration(cloud, repository)
+    ecr = cloud.client("ecr")
+    address = ecr.get_download_url_for_layer(repositoryName=repository, layerDigest=pushed)["downloadUrl"]
+    with urlopen(address) as answer:
+        assert json.load(answer)["architecture"] == "arm64"
+    for unknown, layer, code in (
+        (repository, f"sha256:{'0' * 64}", "LayersNotFoundException"),
+        ("amazon-braket-unknown", pushed, "RepositoryNotFoundException"),
+    ):
+        with pytest.raises(ClientError) as refusal:
+            ecr.get_download_url_for_layer(repositoryName=unknown, layerDigest=layer)
+        assert refusal.value.response["Error"]["Code"] == code
 
 
 def stack_events(cloud: LocalCloud) -> list[dict[str, Any]]:

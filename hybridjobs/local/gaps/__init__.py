@@ -6,12 +6,20 @@ then.
 
 from collections.abc import Callable
 
-from hybridjobs.local.gaps import auto_delete_objects, dead_letters, event_order, missing_image, stock_images
+from hybridjobs.local.gaps import (
+    auto_delete_objects,
+    dead_letters,
+    event_order,
+    layer_downloads,
+    missing_image,
+    stock_images,
+)
 
 WORKAROUNDS: tuple[Callable[[], None], ...] = (
     auto_delete_objects.apply,
     dead_letters.apply,
     event_order.apply,
+    layer_downloads.apply,
     missing_image.apply,
     stock_images.apply,
 )
