@@ -16,6 +16,7 @@ from stacks import contract
 from stacks.constructs.dashboard import Dashboard, alarm_topic
 from stacks.constructs.encryption import imported_key
 from stacks.constructs.hybrid_job import HybridJob
+from stacks.constructs.image_repositories import readable_repositories
 from stacks.constructs.job_launcher import JobLauncher
 from stacks.constructs.job_role import JobRole
 from stacks.constructs.launch_environment import LaunchEnvironment
@@ -76,6 +77,7 @@ class JobsStack(Stack):
                 self, contract.parameter_name(stage.name, contract.LEDGER_TABLE)
             ),
             repository=repository_name(stage.name),
+            image_repositories=readable_repositories(self, stage, [entry.spec for entry in jobs]),
             max_concurrent_jobs=stage.max_concurrent_jobs,
             max_spend_usd=stage.max_spend_usd,
             allow_unknown_price=stage.allow_unknown_price,

@@ -1,4 +1,4 @@
-"""Images of the project's own repository."""
+"""Images of the repositories that the launcher may look into."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from aws.image_platforms import UnreadableImageError, image_platforms
 from errors import LaunchError
+from log_lines import log
 
 if TYPE_CHECKING:
     from mypy_boto3_ecr import ECRClient
     from mypy_boto3_ecr.type_defs import ImageIdentifierTypeDef
+
+
+# What every instance type of Braket runs.
+_PLATFORM = "linux/amd64"
 
 
 class Images:
@@ -24,7 +30,7 @@ class Images:
 
         Raises:
             LaunchError: It names no image, or one that is larger, even packed as the registry holds it, than the volume
-                of the instance that is to pull it.
+                of the instance that is to pull it, or one for another platform than Braket's.
         """
         by_digest = reference.startswith("sha256:")
         name = f"{repository}{'@' if by_digest else ':'}{reference}"
@@ -40,7 +46,8 @@ class Images:
                 f"image {name} is not in the registry",
                 remedy="Push it again with `hybridjobs image push`, and name what that prints"
                 if by_digest
-                else "Deploy again on a machine with a container engine, so that `cdk deploy` builds and pushes it",
+                else "If the stage builds it, deploy again on a machine with a container engine, so that `cdk deploy` "
+                "pushes it; otherwise push it with `hybridjobs image push`",
             )
         packed = details[0].get("imageSizeInBytes", 0)
         if packed > volume_gb * 1_000_000_000:
@@ -48,4 +55,21 @@ class Images:
                 f"image {name} has {packed / 1e9:.1f} GB packed, the job's volume {volume_gb} GB",
                 remedy=f"Raise instance.volume_gb to {3 * (packed // 1_000_000_000 + 1)}, or make the image smaller",
             )
-        return details[0]["imageDigest"]
+        digest = details[0]["imageDigest"]
+        self._refuse_other_platforms(repository, digest, name)
+        return digest
+
+    def _refuse_other_platforms(self, repository: str, digest: str, name: str) -> None:
+        try:
+            platforms = image_platforms(self._client, repository, digest)
+        except UnreadableImageError as error:
+            # What this function can't read may run all the same: Braket pulls the image by a way of its own.
+            log("the image is launched without a look at its platform", image=name, digest=digest, reason=str(error))
+            return
+        if _PLATFORM not in platforms:
+            raise LaunchError(
+                f"image {name} is for {', '.join(sorted(platforms)) or 'no platform'}, while every instance of Braket "
+                f"runs {_PLATFORM}",
+                remedy=f"Build it with `docker build --platform {_PLATFORM}` or `hybridjobs image build`, and push it "
+                "with `hybridjobs image push`",
+            )

@@ -15,7 +15,7 @@ STOCK_IMAGES = {
 }
 
 _PRIVATE = re.compile(
-    r"(?P<registry>(?P<account>\d{10,14})\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com)/"
+    r"(?P<registry>(?P<account>\d{10,14})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com)/"
     r"(?P<repository>[^:@]+)(?::(?P<tag>[^@]+))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
 
@@ -25,9 +25,20 @@ class PrivateImage:
     """An image of a private repository; `reference` is its digest (`sha256:...`), or its tag where it has none."""
 
     account: str
+    region: str
     registry: str
     repository: str
     reference: str
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it is the same image for ever: a digest names it, not a tag."""
+        return self.reference.startswith("sha256:")
+
+    @property
+    def is_stock(self) -> bool:
+        """Whether it is one of those that Amazon Braket publishes."""
+        return self.account == STOCK_REGISTRY
 
     def at(self, digest: str) -> str:
         """Return the address of that very image, whatever the tag comes to stand for later."""
@@ -46,4 +57,4 @@ def private_image(uri: str) -> PrivateImage | None:
     reference = (match["digest"] or match["tag"]) if match else None
     if match is None or reference is None:
         return None
-    return PrivateImage(match["account"], match["registry"], match["repository"], reference)
+    return PrivateImage(match["account"], match["region"], match["registry"], match["repository"], reference)

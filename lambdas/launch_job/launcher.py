@@ -11,7 +11,7 @@ from dispatch.diagnosis import is_transient
 from dispatch.dispatcher import dispatch
 from errors import ConflictingWrite, LaunchError
 from launch_job.decision import Action, decide
-from launch_job.image import private_image, stock_image
+from launch_job.image import PrivateImage, private_image, stock_image
 from launch_job.release import end_released, release, release_unanswered
 from launch_job.request import channel_prefix, create_job_request, source_key, worst_case_usd
 from launches import Identity, Launch, Released, State
@@ -206,7 +206,17 @@ class Launcher:
             return stock
         uri = wish.image_uri or str(wish.spec["image"])
         image = private_image(uri)
-        if image is None or (image.account, image.repository) != (settings.account, settings.repository_name):
+        if image is None:
+            return uri
+        if image.region != settings.region:
+            raise LaunchError(
+                f"image {uri} is in {image.region}, and the job runs in {settings.region}, where it can't be pulled",
+                remedy="Push the image to this region with `hybridjobs image push`, and name what that prints",
+            )
+        if image.is_stock:
+            return uri
+        if image.account != settings.account:
+            _refuse_foreign_tag(image, uri, settings.account)
             return uri
         return image.at(
             self._services.images.digest(image.repository, image.reference, wish.spec["instance"]["volume_gb"])
@@ -273,3 +283,14 @@ class Launcher:
             )
         except (LaunchError, ClientError, BotoCoreError) as failure:
             log("a failed launch could not be taken back; the sweep looks for it", job_name=name, error=str(failure))
+
+
+def _refuse_foreign_tag(image: PrivateImage, uri: str, account: str) -> None:
+    # Only the job role is sure to be let into another account's repository, so nobody can resolve the tag here.
+    if not image.is_certain:
+        raise LaunchError(
+            f"image {uri} is named by a tag of account {image.account}, which may stand for another image at any "
+            f"time, and the launcher of account {account} can't look it up",
+            remedy="Name it by its digest (@sha256:...), or push it into the stage's repository with `hybridjobs image "
+            "push` and name what that prints",
+        )

@@ -6,14 +6,15 @@ from aws_cdk import Acknowledgment, Aws, Stack, Validations
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from hybridjobs.model.images import STOCK_ACCOUNT, EcrImage, parse_image
+from hybridjobs.model.images import STOCK_ACCOUNT
 from hybridjobs.model.job_spec import JobSpec
 from hybridjobs.model.stage import StageSettings
 from stacks.constructs.encryption import use_key
+from stacks.constructs.image_repositories import named_repositories, own_repository
 from stacks.constructs.job_bucket import INPUTS_PREFIX, JOBS_PREFIX, SOURCES_PREFIX
 from stacks.constructs.permissions import Permission, allow, deny_quantum_hardware
 from stacks.constructs.private_repository import PULL_ACTIONS
-from stacks.names import job_role_name, repository_name
+from stacks.names import job_role_name
 
 # Amazon's account of the stock Braket images, the same in every region, and its repositories.
 STOCK_IMAGE_REPOSITORIES = (
@@ -132,24 +133,12 @@ class JobRole(Construct):
 
 
 def _image_repositories(stack: Stack, stage_name: str, specs: Sequence[JobSpec]) -> list[str]:
-    own = stack.format_arn(service="ecr", resource="repository", resource_name=repository_name(stage_name))
+    own = own_repository(stack, stage_name)
     stock = [
         stack.format_arn(service="ecr", account=STOCK_ACCOUNT, resource="repository", resource_name=name)
         for name in STOCK_IMAGE_REPOSITORIES
     ]
-    images = [parse_image(spec.image) for spec in specs]
-    brought = {
-        stack.format_arn(
-            service="ecr",
-            account=image.account,
-            region=image.region,
-            resource="repository",
-            resource_name=image.repository,
-        )
-        for image in images
-        if isinstance(image, EcrImage)
-    }
-    return [own, *stock, *sorted(brought - {own})]
+    return [own, *stock, *(each for each in named_repositories(stack, specs) if each != own)]
 
 
 def _use_devices(stack: Stack, devices: Sequence[str]) -> tuple[Permission, ...]:

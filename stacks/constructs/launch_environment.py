@@ -1,5 +1,6 @@
 """What the three functions share: the names they are told and the permissions to start and follow jobs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import Stack
@@ -20,7 +21,10 @@ from stacks.constructs.permissions import Permission
 
 @dataclass(frozen=True)
 class LaunchEnvironment:
-    """Where launches of one stage happen; names and ARNs may be tokens of the Jobs stack."""
+    """Where launches of one stage happen; names and ARNs may be tokens of the Jobs stack.
+
+    `repository` is the name of the stage's own, `image_repositories` are the ARNs of all that the launcher looks into.
+    """
 
     stack: Stack
     stage_name: str
@@ -28,6 +32,7 @@ class LaunchEnvironment:
     job_role_arn: str
     ledger_table: str
     repository: str
+    image_repositories: Sequence[str]
     max_concurrent_jobs: int
     max_spend_usd: float
     allow_unknown_price: bool
@@ -89,7 +94,7 @@ class LaunchEnvironment:
         )
 
     def place_sources_and_inputs(self) -> tuple[Permission, ...]:
-        """Copy archives and inputs into the job bucket under their content's hash, and pin images to digests."""
+        """Copy archives and inputs into the job bucket under their content's hash; look images up."""
         return (
             Permission(
                 sid="PlaceSourcesAndInputs",
@@ -105,9 +110,10 @@ class LaunchEnvironment:
             ),
             self._tell_missing_objects(),
             Permission(
-                sid="ResolveImageDigest",
-                actions=["ecr:DescribeImages"],
-                resources=[self.stack.format_arn(service="ecr", resource="repository", resource_name=self.repository)],
+                sid="LookImagesUp",
+                # Digest and size, the manifest, and the configuration, which names the platform.
+                actions=["ecr:BatchGetImage", "ecr:DescribeImages", "ecr:GetDownloadUrlForLayer"],
+                resources=self.image_repositories,
             ),
         )
 

@@ -124,6 +124,47 @@ def test_the_launcher_reads_the_files_of_its_stage_and_no_other_app_s(local: Syn
         assert flat(url).startswith(f"s3://{assets}")
 
 
+LOOKS_AT_IMAGES = {"ecr:BatchGetImage", "ecr:DescribeImages", "ecr:GetDownloadUrlForLayer"}
+
+
+def ecr_of(stage: Synthesised, role: str) -> dict[str, set[str]]:
+    return {action: resources for action, resources in allowed(stage, role).items() if action.startswith("ecr:")}
+
+
+def test_the_launcher_alone_looks_at_images_and_at_those_of_its_stage(kept: Synthesised) -> None:
+    own = f"arn:<AWS::Partition>:ecr:{HERE}:repository/amazon-braket-hybrid-jobs-kept"
+    assert ecr_of(kept, "LauncherRole") == {action: {own} for action in LOOKS_AT_IMAGES}
+    assert ecr_of(kept, "CollectorRole") == ecr_of(kept, "CollectorSweepRole") == {}
+
+
+@pytest.mark.parametrize(
+    ("account", "owner", "looks"),
+    [
+        ("", "111122223333", True),
+        ("111122223333", "111122223333", True),
+        ("111122223333", "444455556666", False),
+        ("", "292282985366", False),
+    ],
+)
+def test_the_launcher_looks_at_images_that_jobs_name_in_other_repositories_of_its_account(
+    synthesise: Synthesise, account: str, owner: str, looks: bool
+) -> None:
+    reference = f"amazon-braket-team@sha256:{'0' * 64}"
+    stage = synthesise(
+        "sister",
+        f"""
+launch = ["qaoa-18-cpu"]
+removal = "destroy"
+max_spend_usd = 1.0
+{f'account = "{account}"' if account else ""}
+overrides.qaoa-18-cpu.image = "{owner}.dkr.ecr.us-east-1.amazonaws.com/{reference}"
+""",
+    )
+    named = f"arn:<AWS::Partition>:ecr:us-east-1:{owner}:repository/amazon-braket-team"
+    assert {named in resources for resources in ecr_of(stage, "LauncherRole").values()} == {looks}
+    assert named in allowed(stage, "JobRole")["ecr:BatchGetImage"]
+
+
 @pytest.mark.parametrize("role", FUNCTION_ROLES)
 def test_functions_keep_to_their_ledger_and_its_index(kept: Synthesised, role: str) -> None:
     table = f"arn:<AWS::Partition>:dynamodb:{HERE}:table/"

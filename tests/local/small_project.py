@@ -35,10 +35,12 @@ hyperparameters = {{ behaviour = "{behaviour}", layers = {layers} }}
 _NO_SUCH_IMAGE = 'image = "000000000000.dkr.ecr.us-east-1.amazonaws.com/amazon-braket-hybrid-jobs-local:absent"\n'
 
 
-# In the place of a container engine: every build succeeds, and a push puts a manifest into the embedded registry.
+# In the place of a container engine: every build succeeds, and a push puts an image without layers into the embedded
+# registry. The file `architecture` beside it says for which processor.
 _DOCKER = """#!{python}
-import json, sys
+import hashlib, json, os, sys
 from pathlib import Path
+from urllib.request import Request, urlopen
 import boto3
 
 arguments = sys.argv[1:]
@@ -48,8 +50,35 @@ if arguments[0] == "inspect":
     sys.exit("no such image")
 if arguments[0] == "push":
     repository, tag = arguments[-1].rpartition("/")[2].split(":")
+    file = Path(__file__).with_name("architecture")
+    architecture = file.read_text() if file.exists() else "amd64"
+    config = json.dumps(
+        {{
+            "os": "linux",
+            "architecture": architecture,
+            "config": {{"Labels": {{"tag": tag}}}},
+            "rootfs": {{"type": "layers", "diff_ids": []}},
+        }}
+    ).encode()
+    digest = "sha256:" + hashlib.sha256(config).hexdigest()
+    address = os.environ["AWS_ENDPOINT_URL"] + "/v2/" + repository + "/blobs/uploads/?digest=" + digest
+    urlopen(Request(address, data=config, method="POST")).close()
+    media_type = "application/vnd.docker.distribution.manifest.v2+json"
+    manifest = {{
+        "schemaVersion": 2,
+        "mediaType": media_type,
+        "config": {{
+            "mediaType": "application/vnd.docker.container.image.v1+json",
+            "digest": digest,
+            "size": len(config),
+        }},
+        "layers": [],
+    }}
     boto3.client("ecr").put_image(
-        repositoryName=repository, imageTag=tag, imageManifest=json.dumps({{"schemaVersion": 2, "tag": tag}})
+        repositoryName=repository,
+        imageTag=tag,
+        imageManifest=json.dumps(manifest),
+        imageManifestMediaType=media_type,
     )
 """
 
@@ -79,6 +108,10 @@ class SmallProject:
         (self._source / "__init__.py").touch()
         (self._source / "job.py").write_text(_SOURCE)
         (root / "stages").mkdir()
+
+    def push_for(self, architecture: str) -> None:
+        """Let every image that is pushed from now on be for that processor."""
+        (self.programs / "architecture").write_text(architecture)
 
     def builds(self) -> list[str]:
         """What the docker command was asked to build and push, in order: `build` or `push`."""

@@ -199,3 +199,5 @@ def test_no_role_may_do_what_nothing_ever_does(calls: list[Call], account: Accou
     }
     unseen = {(name[:-8], action) for name, action in granted(account)} - made
     assert {action for _, action in unseen} == _AWS_ITSELF.keys()
+    # Its actions are also those with which Braket pulls: only in the job role are they for AWS itself.
+    assert {role for role, action in unseen if action.startswith("ecr:")} == {"JobRole"}

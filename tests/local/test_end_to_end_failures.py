@@ -4,6 +4,7 @@ IAM is enforced, as in test_end_to_end: what fails has to be put right with the 
 """
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,8 +25,10 @@ pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(600)]
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     project = SmallProject(tmp_path_factory.mktemp("project"))
     daemon = Path(__file__).with_name("enforcing_daemon.py")
-    with LocalCloud(project.root, daemon=(str(daemon),)).session() as cloud:
-        yield World(cloud, project)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(project.programs), prepend=os.pathsep)
+        with LocalCloud(project.root, daemon=(str(daemon),)).session() as cloud:
+            yield World(cloud, project)
 
 
 def refused_deploy(world: World) -> str:
@@ -78,8 +81,10 @@ def test_an_event_that_cannot_be_processed_is_kept_and_the_sweep_repairs_what_it
 def test_a_failed_update_rolls_back_to_the_old_job_without_a_relaunch(world: World) -> None:
     held = world.deployment.parameters["jobs/sleeper"]
     before = world.braket_jobs()
-    world.project.declare(layers=2, sleeper="sleep", impossible="no image")
-    assert "is not in the registry" in refused_deploy(world)
+    # Its configuration says so, which the launcher downloads with the rights of its role.
+    world.project.push_for("arm64")
+    world.project.declare(layers=2, sleeper="sleep", impossible="sleep", packaged="impossible")
+    assert "is for linux/arm64, while every instance of Braket runs linux/amd64" in refused_deploy(world)
     assert world.stack_status() == "UPDATE_ROLLBACK_COMPLETE"
 
     (update,) = world.braket_jobs().keys() - before.keys()

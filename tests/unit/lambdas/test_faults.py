@@ -33,6 +33,8 @@ IMAGE = f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com/{REPOSITORY}:pennylane-012345
 A = properties_of(document_of(image="asset:pennylane"), ImageUri=IMAGE)
 B = properties_of(document_of(image="asset:pennylane", source={"sha256": "b" * 64}), ImageUri=IMAGE)
 STOCK = properties_of()
+LOOKS_AT_THE_IMAGE = {"DescribeImages", "BatchGetImage", "GetDownloadUrlForLayer"}
+LAUNCHES = {"HeadObject", "CopyObject", *LOOKS_AT_THE_IMAGE, "GetItem", "PutItem", "UpdateItem", "Query", "CreateJob"}
 NAME = name_of(A)
 
 
@@ -88,9 +90,8 @@ def test_a_create_through_the_real_clients(clients: StageClients) -> None:
 
 
 def test_a_create(clients: StageClients, table: Table) -> None:
-    expected = {"HeadObject", "CopyObject", "DescribeImages", "GetItem", "PutItem", "UpdateItem", "Query", "CreateJob"}
     for stage, operation, fault, error in runs(
-        clients, lambda: in_memory(clients), lambda stage: stage.create(A), expected
+        clients, lambda: in_memory(clients), lambda stage: stage.create(A), LAUNCHES
     ):
         check_created(stage, error, f"{fault.name} at {operation}")
         table.note("Create", operation, fault, error)
@@ -117,7 +118,7 @@ def test_an_update_and_the_rollback_after_a_failed_one(clients: StageClients, ta
         clients,
         lambda: launched(clients),
         lambda stage: stage.launch(stage.event("Update", B, physical_id=NAME, old=A)),
-        {"HeadObject", "CopyObject", "DescribeImages", "GetItem", "PutItem", "UpdateItem", "Query", "CreateJob"},
+        LAUNCHES,
     ):
         where = f"{fault.name} at {operation}"
         if isinstance(error, LaunchError):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 
-import boto3
 import pytest
-from botocore.stub import Stubber
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aws.images import Images
 from clock import timestamp
 from errors import LaunchError
 from launches import Released, State
@@ -28,6 +25,15 @@ from tests.unit.lambdas.stage import (
 INVENTED = "HybridJobs-local-Jobs-JobA-1ABCDEFGHIJKL"
 A = properties_of(document_of(hyperparameters={"p": "2"}))
 B = properties_of(document_of(hyperparameters={"p": "3"}))
+STOCK = "amazon-braket-base-jobs"
+# It says of each image for which platform it is, so no configuration has to be downloaded.
+INDEX = json.dumps(
+    {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.docker.distribution.manifest.list.v2+json",
+        "manifests": [{"digest": "sha256:0", "size": 1, "platform": {"os": "linux", "architecture": "amd64"}}],
+    }
+)
 
 
 def test_two_deliveries_of_one_create_launch_one_job(stage: Stage) -> None:
@@ -332,15 +338,7 @@ def test_a_tag_is_resolved_to_the_digest_it_stands_for_now(stage: Stage) -> None
     properties = properties_of(document_of(image="asset:pennylane"), ImageUri=f"{registry}/{REPOSITORY}:{tag}")
     with pytest.raises(LaunchError, match=f"image {REPOSITORY}:{tag} is not in the registry"):
         stage.launch(stage.event("Create", properties))
-    manifest = json.dumps(
-        {
-            "schemaVersion": 2,
-            "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
-            "config": {"digest": "sha256:0", "size": 1},
-            "layers": [],
-        }
-    )
-    image = stage.clients.ecr.put_image(repositoryName=REPOSITORY, imageManifest=manifest, imageTag=tag)
+    image = stage.clients.ecr.put_image(repositoryName=REPOSITORY, imageManifest=INDEX, imageTag=tag)
     digest = image["image"]["imageId"]["imageDigest"]
     name = stage.create(properties)
     (job,) = stage.braket.named(name)
@@ -353,20 +351,47 @@ def test_a_tag_is_resolved_to_the_digest_it_stands_for_now(stage: Stage) -> None
     assert stage.ledger(by_digest).image_digest == digest
 
 
-def test_an_image_that_no_volume_of_the_job_can_hold_is_refused_before_it_is_paid_for() -> None:
-    client = boto3.client("ecr", region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test")
-    details = {"imageDetails": [{"imageDigest": "sha256:" + "a" * 64, "imageSizeInBytes": 31_000_000_000}]}
-    with Stubber(client) as stub:
-        for reference, name in (
-            ("1", {"imageTag": "1"}),
-            ("sha256:" + "a" * 64, {"imageDigest": "sha256:" + "a" * 64}),
-        ):
-            for _ in range(2):
-                stub.add_response("describe_images", details, {"repositoryName": REPOSITORY, "imageIds": [name]})
-            assert Images(client).digest(REPOSITORY, reference, 31) == "sha256:" + "a" * 64
-            with pytest.raises(LaunchError, match=r"31.0 GB packed, the job's volume 30 GB") as caught:
-                Images(client).digest(REPOSITORY, reference, 30)
-            assert "instance.volume_gb to 96" in str(caught.value)
+@pytest.mark.parametrize(
+    ("image", "problem"),
+    [
+        (f"{ACCOUNT}.dkr.ecr.us-west-2.amazonaws.com/{REPOSITORY}:1", "is in us-west-2, and the job runs in us-east-1"),
+        (f"292282985366.dkr.ecr.us-west-2.amazonaws.com/{STOCK}:1", "is in us-west-2, and the job runs in us-east-1"),
+        (f"111122223333.dkr.ecr.{REGION}.amazonaws.com/amazon-braket-x:1", "named by a tag of account 111122223333"),
+        (f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com/amazon-braket-x:1", "amazon-braket-x:1 is not in the registry"),
+    ],
+    ids=["other region", "other region of Braket's own", "tag of another account", "absent from a sister repository"],
+)
+def test_an_image_that_can_t_be_pulled_or_is_not_certain_is_refused(stage: Stage, image: str, problem: str) -> None:
+    with pytest.raises(LaunchError, match=f"{problem}.*hybridjobs image push"):
+        stage.launch(stage.event("Create", properties_of(document_of(image=image))))
+    assert stage.braket.jobs == {}
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        f"292282985366.dkr.ecr.{REGION}.amazonaws.com/{STOCK}:1.0-cpu-py312-ubuntu24.04",
+        f"111122223333.dkr.ecr.{REGION}.amazonaws.com/amazon-braket-x@sha256:{'c' * 64}",
+    ],
+    ids=["Braket's own", "digest of another account"],
+)
+def test_an_image_of_a_registry_that_the_launcher_may_not_read_is_named_as_the_job_names_it(
+    stage: Stage, image: str
+) -> None:
+    name = stage.create(properties_of(document_of(image=image)))
+    (job,) = stage.braket.named(name)
+    assert job["algorithmSpecification"]["containerImage"]["uri"] == image
+    assert not [call for call in stage.plan.calls if "Image" in call]
+
+
+def test_a_tag_in_another_repository_of_the_account_is_resolved_too(stage: Stage) -> None:
+    repository, registry = "amazon-braket-sister", f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com"
+    stage.clients.ecr.create_repository(repositoryName=repository)
+    image = stage.clients.ecr.put_image(repositoryName=repository, imageManifest=INDEX, imageTag="1")
+    name = stage.create(properties_of(document_of(image=f"{registry}/{repository}:1")))
+    (job,) = stage.braket.named(name)
+    digest = image["image"]["imageId"]["imageDigest"]
+    assert job["algorithmSpecification"]["containerImage"]["uri"] == f"{registry}/{repository}@{digest}"
 
 
 def test_a_job_that_may_cost_more_than_the_stage_allows_is_not_launched(clients: StageClients) -> None:
