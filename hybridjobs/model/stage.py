@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, PlainValidator
 
 from hybridjobs.model.catalogue import CatalogueEntry, revised_entry
 from hybridjobs.model.errors import SpecError, SpecProblem, suggestion
-from hybridjobs.model.images import EcrImage, parse_image
+from hybridjobs.model.images import STOCK_ACCOUNT, EcrImage, parse_image
 from hybridjobs.model.instances import REGIONS
 from hybridjobs.model.job_fields import AtLeastOne
 from hybridjobs.model.job_spec import JobSpec
@@ -192,7 +192,8 @@ def selected_jobs(stage: StageSettings, catalogue: Mapping[str, CatalogueEntry])
     """Choose the jobs that `stage` launches, in its order and with its overrides merged in.
 
     Raises one SpecError with every problem: names that the catalogue does not know, overrides that make a job invalid,
-    jobs that cannot run in the stage's region, and benchmarks with two baselines.
+    jobs that cannot run in the stage's region, images that are named by a tag of another account, and benchmarks with
+    two baselines.
     """
     problems = list(_unknown_names(stage, catalogue))
     revised = dict(catalogue)
@@ -206,6 +207,7 @@ def selected_jobs(stage: StageSettings, catalogue: Mapping[str, CatalogueEntry])
             problems.extend(error.problems)
     selected = [revised[name] for name in stage.launch if name in revised]
     problems.extend(_outside_region(stage, selected))
+    problems.extend(_foreign_tags(stage, selected))
     problems.extend(_elsewhere(stage))
     problems.extend(_two_baselines(stage, selected))
     if problems:
@@ -252,6 +254,26 @@ def _not_in_region(spec: JobSpec, region: str) -> Iterator[tuple[str, str]]:
         yield (
             f"the image of {spec.name} is in {image.region}, and must be in the job's region",
             "Push the image to this region, and override image",
+        )
+
+
+def _foreign_tags(stage: StageSettings, selected: Sequence[CatalogueEntry]) -> Iterator[SpecProblem]:
+    # Another account's repository lets in the job role at most, so the launcher can't resolve a tag there.
+    for entry in selected:
+        name, image = entry.spec.name, parse_image(entry.spec.image)
+        if not isinstance(image, EcrImage) or image.tag is None:
+            continue
+        if stage.account is None or image.account in {stage.account, STOCK_ACCOUNT}:
+            continue
+        overridden = "image" in stage.overrides.get(name, {})
+        yield SpecProblem(
+            problem=f"this is a tag of account {image.account}, which may stand for another image at any time, and the "
+            f"launcher of account {stage.account} cannot look it up",
+            remedy="Name the image by its digest (@sha256:...), or push it into the stage's repository with "
+            "`hybridjobs image push` and name what that prints",
+            file=stage.file if overridden else str(entry.file),
+            key=f"{toml_key('overrides' if overridden else 'jobs', name)}.image",
+            value=image.uri,
         )
 
 

@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -247,6 +248,51 @@ image = "111122223333.dkr.ecr.us-east-1.amazonaws.com/amazon-braket-team:1.0"
     assert [problem.key for problem in caught.value.problems] == ["region", "region"]
     assert "cut-18 runs on ml.g6.xlarge" in str(caught.value)
     assert "the image of cut-24 is in us-east-1" in str(caught.value)
+
+
+REGISTRY = "{}.dkr.ecr.us-east-1.amazonaws.com/amazon-braket-team"
+STOCK = f"{REGISTRY.format('292282985366')}:1.0-cpu-py312-ubuntu24.04"
+
+
+@pytest.mark.parametrize("account", ['account = "111122223333"\n', ""])
+@pytest.mark.parametrize(
+    ("image", "foreign"),
+    [
+        (f"{REGISTRY.format('444455556666')}:1.0", True),
+        (f"{REGISTRY.format('444455556666')}@sha256:{'0' * 64}", False),
+        (f"{REGISTRY.format('111122223333')}:1.0", False),
+        (STOCK, False),
+        ("asset:julia", False),
+    ],
+)
+def test_an_image_by_a_tag_of_another_account_is_refused_where_the_stage_names_its_account(
+    write_stage: WriteStage, catalogue: Mapping[str, CatalogueEntry], account: str, image: str, foreign: bool
+) -> None:
+    stage = write_stage('["cut-18"]', more=f'{account}[overrides.cut-18]\nimage = "{image}"\n')
+
+    if not account or not foreign:
+        assert selected_jobs(stage, catalogue)
+        return
+    with pytest.raises(SpecError, match=r"a tag of account 444455556666.*`hybridjobs image push`") as caught:
+        selected_jobs(stage, catalogue)
+    assert (caught.value.file, caught.value.key, caught.value.value) == (
+        "stages/dev.toml",
+        "overrides.cut-18.image",
+        image,
+    )
+
+
+def test_a_foreign_tag_that_no_override_brings_is_shown_where_the_job_is_declared(
+    write_stage: WriteStage, catalogue: Mapping[str, CatalogueEntry]
+) -> None:
+    entry = catalogue["cut-18"]
+    image = f"{REGISTRY.format('444455556666')}:1.0"
+    declared = {**catalogue, "cut-18": replace(entry, spec=entry.spec.model_copy(update={"image": image}))}
+
+    with pytest.raises(SpecError) as caught:
+        selected_jobs(write_stage('["cut-18"]', more='account = "111122223333"\n'), declared)
+
+    assert (caught.value.file, caught.value.key) == (str(entry.file), "jobs.cut-18.image")
 
 
 def test_a_device_of_another_region_is_refused(
