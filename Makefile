@@ -21,7 +21,7 @@ RUN_LOCKS := requirements/app.txt requirements/jobs.txt requirements/local.txt
 # lightning.gpu with its CUDA libraries is 2 GB, so only where a GPU is.
 RUN_LOCKS += $(if $(wildcard /proc/driver/nvidia/gpus/*),requirements/gpu.txt)
 
-.PHONY: demo demo-containers test test-images lint format synth deploy setup setup-dev lock clean
+.PHONY: demo demo-containers demo-training test test-images lint format synth deploy setup setup-dev lock clean
 
 demo: setup
 	@hybridjobs demo
@@ -30,6 +30,10 @@ demo: setup
 # images' bases, or those that the file named by HYBRIDJOBS_IMAGE_BUILD puts in their place.
 demo-containers: setup
 	@HYBRIDJOBS_RUNNER=docker hybridjobs demo --stage containers
+
+# The same with the trainings on the Sonar data, which need PyTorch.
+demo-training: setup .venv/torch.stamp
+	@hybridjobs demo --stage training
 
 # A third of the time tests wait for processes, so that two cores have work for three workers.
 test: setup-dev
@@ -60,7 +64,7 @@ deploy: setup
 
 setup: .venv/run.stamp node_modules/cli.stamp
 
-setup-dev: setup .venv/dev.stamp
+setup-dev: setup .venv/dev.stamp .venv/torch.stamp
 
 .venv/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(f"Python {sys.version.split()[0]} is too old: 3.11 or newer is needed; name one with make PYTHON=...") if sys.version_info < (3, 11) else None'
@@ -73,9 +77,13 @@ setup-dev: setup .venv/dev.stamp
 	@$(PIP_INSTALL) --no-build-isolation --no-deps --editable .
 	@touch $@
 
-.venv/dev.stamp: .venv/run.stamp requirements/dev.txt requirements/torch.txt
-	@echo "installing the locked test tools and PyTorch into .venv"
+.venv/dev.stamp: .venv/run.stamp requirements/dev.txt
+	@echo "installing the locked test tools into .venv"
 	@$(INSTALL) --requirement requirements/dev.txt
+	@touch $@
+
+.venv/torch.stamp: .venv/run.stamp requirements/torch.txt
+	@echo "installing PyTorch into .venv"
 	@$(PIP_INSTALL) --requirement requirements/torch.txt
 	@touch $@
 

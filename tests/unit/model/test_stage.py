@@ -49,7 +49,7 @@ def write_stage(tmp_path: Path) -> WriteStage:
     return write
 
 
-@pytest.mark.parametrize("name", ["containers", "local", "dev", "prod"])
+@pytest.mark.parametrize("name", ["containers", "dev", "local", "prod", "training"])
 def test_the_stages_of_the_project_are_valid(name: str) -> None:
     assert load_stage(STAGES, name).name == name
 
