@@ -37,7 +37,7 @@ def push_image(client: Any, reference: str, registry: StageRegistry, *, target: 
     assert tag is not None  # noqa: S101 - check_region refuses an address without
     there = registry.stored(tag)
     if there is not None:
-        if there.config != image.id:
+        if not there.is_image(image.id):
             raise RegistryError(
                 f"{registry.uri}:{tag} is another image already ({there.digest}), and jobs that name this tag would "
                 "run that one or this one by chance. Push under a new tag, or name the image by its digest"

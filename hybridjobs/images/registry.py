@@ -12,9 +12,12 @@ from hybridjobs.deployment import Deployment
 from hybridjobs.model.errors import ProjectError
 from hybridjobs.model.images import EcrImage, parse_image
 
+# Engines with the image store of containerd push an index, even for one platform.
 _MANIFESTS = (
     "application/vnd.docker.distribution.manifest.v2+json",
     "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.oci.image.index.v1+json",
 )
 
 
@@ -24,10 +27,17 @@ class RegistryError(ProjectError):
 
 @dataclass(frozen=True)
 class StoredImage:
-    """What a tag of the repository stands for: `digest` is the manifest's, `config` that of the image's own id."""
+    """What a tag of the repository stands for: `digest` is the manifest's, `config` its configuration's if it has one.
+
+    An index, which names manifests, has none.
+    """
 
     digest: str
     config: str | None
+
+    def is_image(self, image_id: str) -> bool:
+        """Whether this is the image of that id: an engine calls it by its configuration or by its manifest."""
+        return image_id in {self.digest, self.config}
 
 
 @dataclass(frozen=True)
