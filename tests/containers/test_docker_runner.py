@@ -383,3 +383,12 @@ def test_log_lines_of_both_streams_arrive_whole(bench: ContainerBench) -> None:
     lines = ended.log.splitlines()
     assert [line for line in lines if line.startswith("x")] == [f"{'x' * 100} {i}" for i in range(2000)]
     assert [line for line in lines if line.startswith("warned")] == [f"warned {i}" for i in range(2000)]
+
+
+def test_no_line_is_lost_when_a_job_ends_right_after_much_output(bench: ContainerBench) -> None:
+    """5 MB, more than pipes and engine hold: much is still on its way when the program is gone."""
+    code = "import os, sys\nfor i in range(50_000): print(i, 'x' * 95)\nsys.stdout.flush()\nos._exit(0)\n"
+    started = [(run, bench.start(run)) for run in (bench.run({"job/main.py": code}) for _ in range(3))]
+    for run, job in started:
+        lines = [line for line in bench.finish(run, job).log.splitlines() if line.endswith("xx")]
+        assert lines == [f"{number} {'x' * 95}" for number in range(50_000)]
