@@ -13,6 +13,8 @@ from tests.debian_packages import NotInstallableError, install_package
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "stand-ins"
+# The image of the target cpu, once a test has built it: it has what a job needs of Braket's own base image.
+BRAKET = "hybrid-jobs-test-pennylane:1"
 CERTIFICATES = Path(os.environ.get("SSL_CERT_FILE") or "/etc/ssl/certs/ca-certificates.crt")
 
 _BOOTSTRAP_SECONDS = 1500
@@ -77,7 +79,7 @@ def settings_file(client: Any) -> Path:
     arguments = {
         "cpp": {"BASE_IMAGE": base},
         "julia": {"BASE_IMAGE": base, "JULIA_IMAGE": julia(client)},
-        "pennylane": {"BASE_IMAGE": python(client)},
+        "pennylane": {"BASE_IMAGE": python(client), "BRAKET_IMAGE": BRAKET},
     }
     secrets = CACHE / "secrets"
     secrets.mkdir(parents=True, exist_ok=True)

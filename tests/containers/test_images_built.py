@@ -30,7 +30,7 @@ from hybridjobs.report.rows import row
 from hybridjobs.report.table import table
 from qaoa_source.graph_files import read_graph
 from tests.containers.container_output import output_of
-from tests.containers.stand_ins import CERTIFICATES, NoStandInError, settings_file
+from tests.containers.stand_ins import BRAKET, CERTIFICATES, NoStandInError, settings_file
 from tests.jobs.qaoa import oracle
 
 # Debian systems are installed and compilers run.
@@ -47,13 +47,15 @@ BUILD_TOOLS = ("g++", "gcc", "cc", "make", "cmake", "ld")
 LARGEST = {"cpp": 250, "julia": 800, "pennylane": 1200}
 PARAMETERS = [[0.5, 0.9], [0.4, 0.2]]
 STAGE = f"""
-launch = ["qaoa-18-cpu", "maxcut-18-cpp", "maxcut-18-julia"]
+launch = ["qaoa-18-cpu", "qaoa-18-cpu-auto", "maxcut-18-cpp", "maxcut-18-julia"]
 removal = "destroy"
 account = "000000000000"
 region = "us-east-1"
 max_spend_usd = 2.0
 overrides.qaoa-18-cpu.image = "asset:pennylane:cpu"
+overrides.qaoa-18-cpu-auto.image = "asset:pennylane:braket"
 overrides.qaoa-18-cpu.hyperparameters.initial_parameters = "{PARAMETERS}"
+overrides.qaoa-18-cpu-auto.hyperparameters.initial_parameters = "{PARAMETERS}"
 overrides.maxcut-18-cpp.hyperparameters.initial_parameters = "{PARAMETERS}"
 overrides.maxcut-18-julia.hyperparameters.initial_parameters = "{PARAMETERS}"
 """
@@ -75,6 +77,16 @@ def images(settings: Path) -> dict[str, str]:
     for folder, name in names.items():
         build_image(ASSETS, folder, build_command(folder, tag=name, settings=load_image_build(str(settings))))
     return names
+
+
+@pytest.fixture(scope="module")
+def braket_image(settings: Path, images: Mapping[str, str]) -> str:
+    """The name of the image that adds this project's entry point to Braket's own, for which the target cpu stands."""
+    assert images["pennylane"] == BRAKET
+    name = "hybrid-jobs-test-braket:1"
+    command = build_command("pennylane", target="braket", tag=name, settings=load_image_build(str(settings)))
+    build_image(ASSETS, "pennylane", command)
+    return name
 
 
 def run(client: Any, image: str, *command: str) -> str:
@@ -140,10 +152,24 @@ def test_bill_of_materials_names_what_another_tool_finds(images: Mapping[str, st
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_build_secrets_are_in_no_layer(engine_client: Any, images: Mapping[str, str], folder: str) -> None:
-    for layer in engine_client.images.get(images[folder]).history():
+    assert_no_build_secrets(engine_client, images[folder])
+
+
+def assert_no_build_secrets(client: Any, image: str) -> None:
+    for layer in client.images.get(image).history():
         assert str(CERTIFICATES) not in layer["CreatedBy"]
     show = "cat /etc/pip.conf /run/secrets/* 2>/dev/null | wc -c"
-    assert run(engine_client, images[folder], "sh", "-c", show).strip() == "0"
+    assert run(client, image, "sh", "-c", show).strip() == "0"
+
+
+def test_image_on_brakets_own_runs_jobs_and_adds_next_to_nothing(engine_client: Any, braket_image: str) -> None:
+    assert problems_of(facts_of(engine_client, braket_image), 30) == []
+    image, base = (engine_client.images.get(name) for name in (braket_image, BRAKET))
+    assert image.attrs["Size"] - base.attrs["Size"] < 2e6
+    bill = json.loads(run(engine_client, braket_image, "cat", "/opt/licences/sbom.cdx.json"))
+    assert bill["metadata"]["component"]["name"] == "hybrid-jobs-braket"
+    assert {"sagemaker_training", "boto3", "pennylane", "libc6"} <= {each["name"] for each in bill["components"]}
+    assert_no_build_secrets(engine_client, braket_image)
 
 
 def test_julia_computes_the_same_in_arrays_of_another_kind(engine_client: Any, images: Mapping[str, str]) -> None:
@@ -249,7 +275,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def records(project: Path, settings: Path, images: Mapping[str, str]) -> Iterator[list[dict[str, Any]]]:
+def records(project: Path, settings: Path, braket_image: str) -> Iterator[list[dict[str, Any]]]:
     """The records of the stage's jobs, deployed and run in containers of the images that the CDK CLI built."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRIDJOBS_RUNNER", "docker")
@@ -265,28 +291,29 @@ def records(project: Path, settings: Path, images: Mapping[str, str]) -> Iterato
 
 
 def test_jobs_run_by_digest_in_the_images_of_the_deployment(records: list[dict[str, Any]]) -> None:
-    assert len(records) == 3
+    assert len(records) == 4
     digests = {record["image_digest"] for record in records}
-    assert len(digests) == 3
+    assert len(digests) == 4
     assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", digest) for digest in digests)
 
 
 def test_julia_cpp_and_python_agree_with_each_other_and_with_brute_force(records: list[dict[str, Any]]) -> None:
     results = {record["spec"]["image"]: record["results"] for record in records}
-    python, cpp, julia = (results[f"asset:{name}"] for name in ("pennylane:cpu", "cpp", "julia"))
-    for other in (cpp, julia):
+    names = ("pennylane:cpu", "pennylane:braket", "cpp", "julia")
+    python, braket, cpp, julia = (results[f"asset:{name}"] for name in names)
+    for other in (braket, cpp, julia):
         for key in ("cost", "costs", "params"):
             assert np.array(other[key]) == pytest.approx(np.array(python[key]), abs=1e-9), key
     assert cpp.keys() == julia.keys()
     problem = read_graph(ROOT / "job_sources" / "qaoa_source" / "inputs" / "gnm_18_24.adjlist")
     assert python["costs"][0] == pytest.approx(oracle.cost(problem, np.array(PARAMETERS)), abs=1e-9)
-    assert python["optimum"] == cpp["optimum"] == julia["optimum"] == 21
+    assert python["optimum"] == braket["optimum"] == cpp["optimum"] == julia["optimum"] == 21
 
 
 def test_report_shows_the_jobs_side_by_side(records: list[dict[str, Any]]) -> None:
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(table([row(record) for record in records]))
     text = console.export_text()
-    for name in ("qaoa-18-cpu", "maxcut-18-cpp", "maxcut-18-julia"):
+    for name in ("qaoa-18-cpu", "qaoa-18-cpu-auto", "maxcut-18-cpp", "maxcut-18-julia"):
         assert name in text
-    assert text.count("COMPLETED") == 3
+    assert text.count("COMPLETED") == 4
