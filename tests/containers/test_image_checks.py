@@ -3,6 +3,8 @@
 import hashlib
 import io
 import json
+import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -147,7 +149,9 @@ def image_for(client: Any, architecture: str) -> str:
 
 def built(client: Any, base: str, *lines: str) -> str:
     dockerfile = "\n".join([f"FROM {base}", *lines]).encode()
-    image, _ = client.images.build(fileobj=archive_of(Dockerfile=dockerfile), custom_context=True, rm=True)
+    image, _ = client.images.build(
+        fileobj=archive_of(Dockerfile=dockerfile), custom_context=True, rm=True, network_mode="none"
+    )
     return str(image.id)
 
 
@@ -181,6 +185,32 @@ def test_an_image_for_another_processor_is_refused_without_running_it(engine_cli
 def test_an_image_that_is_not_there_is_named(engine_client: Any) -> None:
     with pytest.raises(ImageNotThereError, match="hybridjobs image build"):
         facts_of(engine_client, "hybrid-jobs-nowhere:1")
+
+
+def image_test_command(image: str) -> "subprocess.CompletedProcess[str]":
+    program = Path(sys.executable).with_name("hybridjobs")
+    return subprocess.run([program, "image", "test", image], capture_output=True, text=True, check=False, timeout=120)
+
+
+# The test image has all that a job needs but pip, whose place an empty module takes here.
+ADD_PIP = "RUN python -c \"import boto3, pathlib; pathlib.Path(boto3.__file__).parents[1].joinpath('pip.py').touch()\""
+
+
+def test_the_command_tells_what_an_image_lacks_and_passes_a_good_one(engine_client: Any, base_image_name: str) -> None:
+    good = built(engine_client, base_image_name, ADD_PIP)
+    passed = image_test_command(good)
+    assert (passed.returncode, passed.stderr) == (0, "")
+    assert passed.stdout == f"{good} can run jobs\n"
+    without_train = built(engine_client, good, "ENV PATH=/usr/bin:/bin")
+    refused = image_test_command(without_train)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert without_train in refused.stderr
+    assert "the command train, with which the service starts a job, is not on the PATH" in refused.stderr
+    assert "Add RUN pip install sagemaker-training==" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    absent = image_test_command("hybrid-jobs-nowhere:1")
+    assert absent.returncode == 1
+    assert "Build it with `hybridjobs image build`, or pull it" in absent.stderr
 
 
 @pytest.fixture
