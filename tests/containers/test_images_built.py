@@ -30,7 +30,9 @@ from hybridjobs.report.rows import row
 from hybridjobs.report.table import table
 from qaoa_source.graph_files import read_graph
 from tests.containers.container_output import output_of
+from tests.containers.ssh_agent import ssh_agent
 from tests.containers.stand_ins import BRAKET, CERTIFICATES, NoStandInError, settings_file
+from tests.debian_packages import NotInstallableError
 from tests.jobs.qaoa import oracle
 
 # Debian systems are installed and compilers run.
@@ -257,6 +259,49 @@ def test_password_of_a_private_index_is_in_no_layer_as_documented(
     assert run(engine_client, names["kept"], "python", "-c", "import team_package as t; print(t.ANSWER)") == "42\n"
     assert not holds(engine_client, names["kept"], index.password)
     assert holds(engine_client, names["leaked"], index.password), "the check sees what it is to see"
+    for name in names.values():
+        engine_client.images.remove(name)
+
+
+# Asks the agent for its keys, as `ssh-add -L` does: no image of the project has a client for SSH.
+ASK_AGENT = """
+import os, socket, struct, sys
+with socket.socket(socket.AF_UNIX) as agent:
+    agent.connect(os.environ["SSH_AUTH_SOCK"])
+    agent.sendall(struct.pack(">IB", 1, 11))
+    answer = agent.makefile("rb")
+    (length,) = struct.unpack(">I", answer.read(4))
+    kind, keys = struct.unpack(">BI", answer.read(length)[:5])
+sys.exit(0 if (kind, keys) == (12, 1) else f"the agent answers {kind} with {keys} keys")
+"""
+
+
+def test_ssh_agent_serves_a_step_of_a_build_and_is_in_no_layer(
+    engine_client: Any, base_image_name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "ask.py").write_text(ASK_AGENT)
+    asking = f"FROM {base_image_name}\nRUN --mount=type=bind,target=/context --mount=type=ssh python /context/ask.py\n"
+    names = {kind: f"hybrid-jobs-test-ssh-{kind}:1" for kind in ("kept", "leaked")}
+
+    def built(kind: str, dockerfile: str, *more: str) -> "subprocess.CompletedProcess[str]":
+        (tmp_path / "Dockerfile").write_text(dockerfile)
+        command = [docker_program(), "build", "--network", "host", "--tag", names[kind], *more, str(tmp_path)]
+        return subprocess.run(command, env=builder_environment(), capture_output=True, text=True, check=False)
+
+    try:
+        with ssh_agent() as agent:
+            assert built("kept", asking).returncode != 0, "the check sees that there is no agent"
+            done = built("kept", asking, "--ssh", f"default={agent.socket}")
+            assert done.returncode == 0, done.stderr[-2000:]
+            shutil.copy(agent.key, tmp_path / "key")
+            assert built("leaked", f"FROM {base_image_name}\nCOPY key /key\n").returncode == 0
+            private = agent.key.read_text().splitlines()[3]  # the first lines are alike in many keys
+    except NotInstallableError as error:
+        pytest.skip(str(error))
+    assert holds(engine_client, names["leaked"], private), "the check sees what it is to see"
+    for secret in (private, agent.key_name, str(agent.socket)):
+        assert not holds(engine_client, names["kept"], secret), secret
+    assert "SSH_AUTH_SOCK" not in str(engine_client.images.get(names["kept"]).attrs["Config"])
     for name in names.values():
         engine_client.images.remove(name)
 
