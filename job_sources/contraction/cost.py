@@ -20,13 +20,15 @@ _CONTRACTION_SECONDS = 5e-9
 _STEP_SECONDS = 4e-7
 # Seconds an amplitude and gate, three passes (state, adjoint state, derivatives), lightning.qubit; and what a gate and
 # a circuit cost in PennyLane whatever their size.
-_STATE_VECTOR_SECONDS = 1.6e-8
-_STATE_VECTOR_GATE_SECONDS = 2.5e-4
-_STATE_VECTOR_CALL_SECONDS = 0.03
+_STATE_VECTOR_SECONDS = 8.6e-9
+_STATE_VECTOR_GATE_SECONDS = 1.8e-4
+_STATE_VECTOR_CALL_SECONDS = 0.006
 _STATE_VECTORS = 3
 _COMPLEX_BYTES = 16
 # More bits than this overflow the plan's tables long after they overflow any memory.
 MOST_BITS = 46
+# An evaluation of more than a day is no remedy.
+_LONGEST_SECONDS = 86_400
 
 
 @dataclass(frozen=True)
@@ -79,16 +81,24 @@ class Cost:
             f"a state vector of {self.state_vector_qubits} qubits needs {_readable(self.state_vector_bytes)}"
             f" and about {self.state_vector_seconds:.3g} s a gradient"
         )
-        remedy = (
-            f"Use lightning.qubit: {state_vector}."
-            if self.state_vector_bytes <= memory_limit
-            else f"Raise the limit to {_readable(self.bytes)}, or take a shallower circuit or a sparser graph; "
-            f"{state_vector}."
+        if self.state_vector_bytes <= memory_limit:
+            remedy = f"Use lightning.qubit: {state_vector}."
+        elif self.slices > 1 or self.seconds > _LONGEST_SECONDS:
+            remedy = f"Take a shallower circuit or a sparser graph; {state_vector}."
+        else:
+            remedy = (
+                f"Raise the limit to {_readable(self.bytes)}, or take a shallower circuit or a sparser graph; "
+                f"{state_vector}."
+            )
+        # The bytes of sliced tables are those of one slice beside what cannot be sliced: no limit to ask for.
+        needs = (
+            f"needs more than that even in {self.slices} slices"
+            if self.slices > 1
+            else f"needs {_readable(self.bytes)}"
         )
         raise TooLargeError(
-            f"memory_limit = {_readable(memory_limit)}: the contraction is {self.width} bits wide and needs "
-            f"{_readable(self.bytes)}, {self.operations:.3g} operations, about {self.seconds:.3g} s a gradient. "
-            f"{remedy}"
+            f"memory_limit = {_readable(memory_limit)}: the contraction is {self.width} bits wide and {needs}, "
+            f"{self.operations:.3g} operations, about {self.seconds:.3g} s a gradient. {remedy}"
         )
 
 

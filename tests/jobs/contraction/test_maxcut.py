@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,30 @@ def test_a_dense_small_graph_is_referred_to_the_state_vector() -> None:
         prepared(nx.complete_graph(16), 2, memory_limit=2**23, slicing=False)
     assert prepared(nx.gnm_random_graph(16, 60, seed=1967), 2).cost.faster == "state vector"
     assert prepared(nx.cycle_graph(40), 2).cost.faster == "contraction"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "depth", "faster"),
+    [
+        (16, 24, 3, "contraction"),
+        (16, 24, 4, "state vector"),
+        (12, 60, 2, "contraction"),
+        (16, 60, 2, "state vector"),
+    ],
+)
+def test_the_method_that_was_measured_faster_is_chosen(nodes: int, edges: int, depth: int, faster: str) -> None:
+    assert prepared(nx.gnm_random_graph(nodes, edges, seed=1967), depth).cost.faster == faster
+
+
+def test_what_takes_days_is_not_answered_with_more_memory() -> None:
+    cost = prepared(nx.cycle_graph(40), 2).cost
+    hopeless = replace(cost, bytes=2.0**33, seconds=1e6, slices=8)
+    with pytest.raises(TooLargeError, match=r"more than that even in 8 slices.* Take a shallower circuit"):
+        hopeless.require(2.0**32)
+    with pytest.raises(TooLargeError, match=r"needs 8 GiB.* Take a shallower circuit"):
+        replace(hopeless, slices=1).require(2.0**32)
+    with pytest.raises(TooLargeError, match=r"needs 8 GiB.* Raise the limit to 8 GiB"):
+        replace(hopeless, slices=1, seconds=60.0).require(2.0**32)
 
 
 def test_memory_is_flat_over_500_iterations() -> None:
