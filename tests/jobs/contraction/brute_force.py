@@ -30,7 +30,7 @@ def qaoa_energy(graph: nx.Graph, gammas: Sequence[float], betas: Sequence[float]
 
 
 def central_differences(function: Any, point: np.ndarray, step: float = 0.01) -> np.ndarray:
-    """Derivatives by the eighth-order central difference: error of order step^8."""
+    """Derivatives by the eighth-order central difference: relative error about (frequency * step)^8 / 630."""
     weights = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
     result = np.zeros_like(point)
     for place in range(point.size):

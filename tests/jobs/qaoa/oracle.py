@@ -43,7 +43,7 @@ def cost(problem: MaxCutProblem, parameters: NDArray[np.float64]) -> float:
 def central_differences(
     function: Callable[[NDArray[np.float64]], float], parameters: NDArray[np.float64], step: float = 2e-3
 ) -> NDArray[np.float64]:
-    """The gradient by an eighth-order stencil: its error is far below 1e-9 for these costs."""
+    """The gradient by an eighth-order stencil, whose relative error is about (frequency * step)**8 / 630."""
     stencil = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
     gradient = np.zeros_like(parameters)
     for index in np.ndindex(parameters.shape):
@@ -57,7 +57,10 @@ def central_differences(
 def slope(problem: MaxCutProblem, parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
     """The derivative of the cost along a direction with a part of every parameter, and that direction."""
     direction = np.cos(1.7 * np.arange(parameters.size) + 0.3).reshape(parameters.shape)
-    along = central_differences(lambda at: cost(problem, parameters + at[0] * direction), np.zeros(1))
+    # No frequency of the cost is above the phases that the layers turn by: on complete graphs over a hundred.
+    fastest = np.abs(direction).sum(axis=1) @ [np.ptp(cut_of_every_bit_string(problem)), 2 * problem.nodes]
+    step = min(2e-3, 0.05 / fastest)
+    along = central_differences(lambda at: cost(problem, parameters + at[0] * direction), np.zeros(1), step)
     return float(along[0]), direction
 
 
