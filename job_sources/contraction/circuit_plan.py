@@ -122,11 +122,10 @@ class _Planner:
         for number, network in enumerate(self._networks):
 
             def make(network: Network = network) -> plan_cache.StoredPlan:
-                batch_bits = math.log2(self._batch)
-                widest = min(_WIDEST, math.log2(self._limit)) + batch_bits
+                widest = min(_WIDEST, math.log2(self._limit)) + math.log2(self._batch)
                 sliced = slice_network(network, self._order, self._fits, widest)
-                if sliced.order.width - batch_bits > _WIDEST:
-                    self._refuse(sliced)
+                if not self._fits(sliced.network, sliced.order):
+                    self._refuse(network)
                 return self._stored([sliced])
 
             key = plan_cache.plan_key([self._structure, number, self._limit])
@@ -149,23 +148,23 @@ class _Planner:
             circuits=self._batch,
         )
 
-    def _refuse(self, sliced: SlicedNetwork) -> None:
-        """Price a network that is too wide to write its steps down.
+    def _refuse(self, network: Network) -> None:
+        """Price a network that doesn't fit, as it is without slices.
 
         Raises:
-            TooLargeError: always: such a network fits no memory.
+            TooLargeError: always.
         """
-        slices, order = 1 << sliced.sliced, sliced.order
+        order = self._order(network)
         combined_cost(
             width=round(order.width - math.log2(self._batch)),
-            operations=slices * order.operations,
-            steps=slices * sliced.network.variables,
-            table_bytes=32.0 * 2.0**order.width,
-            slices=slices,
+            operations=order.operations,
+            steps=network.variables,
+            table_bytes=max(self._limit + 1, self._bytes(network, order)),
+            slices=1,
             qubits=self._circuit.wires,
             gates=len(self._circuit.gates),
             circuits=self._batch,
-        ).require(min(self._limit, 2.0**_WIDEST))
+        ).require(self._limit)
 
     def _order(self, network: Network) -> EliminationOrder:
         return find_order(
@@ -178,11 +177,15 @@ class _Planner:
         )
 
     def _fits(self, network: Network, order: EliminationOrder) -> bool:
+        return self._bytes(network, order) <= self._limit
+
+    def _bytes(self, network: Network, order: EliminationOrder) -> float:
+        """Of one word alone; of one that is too wide to write its steps down, more than any limit."""
         if order.width - math.log2(self._batch) > _WIDEST:
-            return False
+            return max(self._limit + 1, 32.0 * 2.0 ** min(order.width, 1000.0))
         builder = PlanBuilder(self._batch)
         builder.add_network(network, order.order)
-        return _bytes_of(builder.build(), self._batch) <= self._limit
+        return _bytes_of(builder.build(), self._batch)
 
     def _stored(self, networks: Sequence[SlicedNetwork]) -> plan_cache.StoredPlan:
         """Plan networks together; a factor's table becomes the number of its view and cuts."""

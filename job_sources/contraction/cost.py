@@ -81,24 +81,17 @@ class Cost:
             f"a state vector of {self.state_vector_qubits} qubits needs {_readable(self.state_vector_bytes)}"
             f" and about {self.state_vector_seconds:.3g} s a gradient"
         )
+        smaller = f"a shallower circuit or a sparser graph; {state_vector}."
         if self.state_vector_bytes <= memory_limit:
             remedy = f"Use lightning.qubit: {state_vector}."
-        elif self.slices > 1 or self.seconds > _LONGEST_SECONDS:
-            remedy = f"Take a shallower circuit or a sparser graph; {state_vector}."
+        elif self.seconds > _LONGEST_SECONDS:
+            remedy = f"Take {smaller}"
         else:
-            remedy = (
-                f"Raise the limit to {_readable(self.bytes)}, or take a shallower circuit or a sparser graph; "
-                f"{state_vector}."
-            )
-        # The bytes of sliced tables are those of one slice beside what cannot be sliced: no limit to ask for.
-        needs = (
-            f"needs more than that even in {self.slices} slices"
-            if self.slices > 1
-            else f"needs {_readable(self.bytes)}"
-        )
+            remedy = f"Raise the limit to {_readable(self.bytes)}, or take {smaller}"
         raise TooLargeError(
-            f"memory_limit = {_readable(memory_limit)}: the contraction is {self.width} bits wide and {needs}, "
-            f"{self.operations:.3g} operations, about {self.seconds:.3g} s a gradient. {remedy}"
+            f"memory_limit = {_readable(memory_limit)}: the contraction is {self.width} bits wide and needs "
+            f"{_readable(self.bytes)}, {self.operations:.3g} operations, about {self.seconds:.3g} s a gradient. "
+            f"{remedy}"
         )
 
 
@@ -141,10 +134,10 @@ def combined_cost(
 
 
 def _readable(count: float) -> str:
-    """Bytes in binary units."""
+    """Bytes in binary units, never fewer: a limit raised to what is written suffices."""
     if count < 2**10:
-        return f"{count:.0f} B"
+        return f"{math.ceil(count)} B"
     for power, unit in enumerate(("KiB", "MiB", "GiB", "TiB", "PiB", "EiB"), start=1):
         if count < 2 ** (10 * (power + 1)):
-            return f"{count / 2 ** (10 * power):.3g} {unit}"
-    return f"2^{math.log2(count):.0f} B"
+            return f"{math.ceil(100 * count / 2 ** (10 * power)) / 100:g} {unit}"
+    return f"2^{math.ceil(math.log2(count))} B"

@@ -144,7 +144,7 @@ class MaxCutPlanner:
         if order.width <= MOST_BITS and _fits(network, order, self._limit):
             return True
         if not self._slicing or order.operations > _MOST_OPERATIONS:
-            self._refuse(network, order, slices=1)
+            self._refuse(network, order)
         return False
 
     def _sliced(self) -> tuple[list[ConePart], npt.NDArray[np.int64], tuple[float, ...]]:
@@ -152,15 +152,19 @@ class MaxCutPlanner:
         builder = PlanBuilder()
         class_of_edge, networks = self._classes(tables)
         fitting: dict[int, Plan] = {}
-        parts = []
+        wide: dict[int, tuple[Network, EliminationOrder]] = {}
         for number, network in enumerate(networks):
             order = _order(network)
             alone = _plan_of(network, order)
             if alone is not None and _bytes_of(alone) <= self._limit:
                 fitting[number] = alone
                 builder.add_network(network, order.order)
+            elif order.operations > _MOST_OPERATIONS:
+                # Before minutes go into slicing the others.
+                self._refuse(network, order)
             else:
-                parts.append(self._sliced_part(number, network))
+                wide[number] = network, order
+        parts = [self._sliced_part(number, network, order) for number, (network, order) in wide.items()]
         if fitting:
             together = builder.build()
             # Tables that cones share are all in memory at once; without sharing there is only one cone's.
@@ -170,7 +174,7 @@ class MaxCutPlanner:
             parts += [ConePart(np.array(classes), plan, cone_leaves(plan)) for classes, plan in plans.items()]
         return parts, class_of_edge, tuple(tables.weights)
 
-    def _sliced_part(self, number: int, folded: Network) -> ConePart:
+    def _sliced_part(self, number: int, folded: Network, unsliced: EliminationOrder) -> ConePart:
         # Fixing a variable takes the place of folding: what is fixed first needs its value 0 only.
         network = replace(folded, folded=False)
 
@@ -185,7 +189,7 @@ class MaxCutPlanner:
             orders = sliced.order, _order(sliced.network)
             fitting = [order for order in orders if _fits(sliced.network, order, self._limit)]
             if not fitting:
-                self._refuse(sliced.network, orders[0], slices=max(1, 1 << sliced.sliced >> 1))
+                self._refuse(folded, unsliced)
             order = min(fitting, key=lambda found: found.operations)
             return _stored(sliced, order, len(network.halved))
 
@@ -198,18 +202,20 @@ class MaxCutPlanner:
         slices, weight = tuple(range(0, 1 << sliced, 2)), 2.0 * 0.5 ** stored.values["halved"]
         return ConePart(np.array([number]), stored.plan, leaves, slices, weight)
 
-    def _refuse(self, network: Network, order: EliminationOrder, slices: int) -> None:
-        """Price a network that doesn't fit.
+    def _refuse(self, network: Network, order: EliminationOrder) -> None:
+        """Price a cone that doesn't fit, as it is without slices.
 
         Raises:
             TooLargeError: always.
         """
+        alone = _plan_of(network, order)
+        tables = 16.0 * 2.0 ** min(order.width, 1000.0) if alone is None else _bytes_of(alone)
         self._combined(
             width=int(order.width),
-            operations=slices * order.operations,
-            steps=slices * network.variables,
-            table_bytes=max(self._limit + 1, (16.0 if network.folded else 32.0) * 2.0**order.width),
-            slices=slices,
+            operations=order.operations,
+            steps=network.variables,
+            table_bytes=max(self._limit + 1, tables),
+            slices=1,
         ).require(self._limit)
 
     def _cost(self, parts: Sequence[ConePart]) -> Cost:

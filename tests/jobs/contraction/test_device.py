@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import networkx as nx
@@ -242,6 +243,19 @@ def test_the_price_is_known_and_too_dear_a_circuit_is_refused_with_the_numbers()
     device = ContractionDevice(wires=40, memory_limit=2**24, plan_folder=None)
     with pytest.raises(TooLargeError, match=r"bits wide and needs .* state vector of 40 qubits needs 48 TiB"):
         qml.QNode(lambda: dense(40), device)()
+
+
+def test_the_limit_that_a_refusal_names_suffices() -> None:
+    from contraction import TooLargeError
+
+    inputs = sonar_inputs(8, 5)
+    with pytest.raises(TooLargeError) as refusal:
+        sonar_node(ContractionDevice(wires=8, memory_limit=2**11, plan_folder=None), 8)(*inputs)
+    named = re.search(r"(?:needs|Raise the limit to) ([\d.]+) KiB", str(refusal.value))
+    assert named is not None, refusal.value
+    enough = ContractionDevice(wires=8, memory_limit=float(named[1]) * 2**10, plan_folder=None)
+    expected = sonar_node(ContractionDevice(wires=8, plan_folder=None), 8)(*inputs)
+    np.testing.assert_allclose(sonar_node(enough, 8)(*inputs).detach(), expected.detach(), atol=TOLERANCE)
 
 
 REFUSED = {
