@@ -182,7 +182,7 @@ class _Planner:
     def _bytes(self, network: Network, order: EliminationOrder) -> float:
         """Of one word alone; of one that is too wide to write its steps down, more than any limit."""
         if order.width - math.log2(self._batch) > _WIDEST:
-            return max(self._limit + 1, 32.0 * 2.0 ** min(order.width, 1000.0))
+            return max(self._limit + 1, math.ldexp(32.0, min(round(order.width), 1000)))
         builder = PlanBuilder(self._batch)
         builder.add_network(network, order.order)
         return _bytes_of(builder.build(), self._batch)
