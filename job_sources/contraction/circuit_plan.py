@@ -8,7 +8,7 @@ from typing import Any
 
 from contraction import plan_cache
 from contraction.circuit import Circuit
-from contraction.cost import DEFAULT_MEMORY_LIMIT, Cost, combined_cost, table_bytes
+from contraction.cost import DEFAULT_MEMORY_LIMIT, WIDEST, Cost, combined_cost, table_bytes
 from contraction.elimination import EliminationOrder, find_order
 from contraction.leaf_tables import LeafGather, SlicedAxes, TableGroup, leaf_gather, table_groups
 from contraction.light_cone import TableRegister, TableView, word_network
@@ -17,9 +17,6 @@ from contraction.network import Network
 from contraction.plan import Plan, PlanBuilder
 from contraction.slicing import SlicedNetwork, slice_network
 from contraction.step_table import LANES
-
-# Wider networks can't fit any memory, and writing their steps down would only take time.
-_WIDEST = 34
 
 
 @dataclass(frozen=True)
@@ -101,7 +98,7 @@ class _Planner:
 
         def make() -> plan_cache.StoredPlan | None:
             orders = [self._order(network) for network in self._networks]
-            if any(order.width - math.log2(self._batch) > _WIDEST for order in orders):
+            if any(order.width - math.log2(self._batch) > WIDEST for order in orders):
                 return None
             return self._stored(
                 [
@@ -122,7 +119,7 @@ class _Planner:
         for number, network in enumerate(self._networks):
 
             def make(network: Network = network) -> plan_cache.StoredPlan:
-                widest = min(_WIDEST, math.log2(self._limit)) + math.log2(self._batch)
+                widest = min(WIDEST, math.log2(self._limit)) + math.log2(self._batch)
                 sliced = slice_network(network, self._order, self._fits, widest)
                 if not self._fits(sliced.network, sliced.order):
                     self._refuse(network)
@@ -159,7 +156,7 @@ class _Planner:
             width=round(order.width - math.log2(self._batch)),
             operations=order.operations,
             steps=network.variables,
-            table_bytes=max(self._limit + 1, self._bytes(network, order)),
+            table_bytes=self._bytes(network, order),
             slices=1,
             qubits=self._circuit.wires,
             gates=len(self._circuit.gates),
@@ -181,7 +178,7 @@ class _Planner:
 
     def _bytes(self, network: Network, order: EliminationOrder) -> float:
         """Of one word alone; of one that is too wide to write its steps down, more than any limit."""
-        if order.width - math.log2(self._batch) > _WIDEST:
+        if order.width - math.log2(self._batch) > WIDEST:
             return max(self._limit + 1, math.ldexp(32.0, min(round(order.width), 1000)))
         builder = PlanBuilder(self._batch)
         builder.add_network(network, order.order)

@@ -25,8 +25,8 @@ _STATE_VECTOR_GATE_SECONDS = 1.8e-4
 _STATE_VECTOR_CALL_SECONDS = 0.006
 _STATE_VECTORS = 3
 _COMPLEX_BYTES = 16
-# More bits than this overflow the plan's tables long after they overflow any memory.
-MOST_BITS = 46
+# Wider networks can't fit any memory, and writing their steps down would only take time.
+WIDEST = 34
 # An evaluation of more than a day is no remedy.
 _LONGEST_SECONDS = 86_400
 
@@ -84,7 +84,7 @@ class Cost:
         smaller = f"a shallower circuit or a sparser graph; {state_vector}."
         if self.state_vector_bytes <= memory_limit:
             remedy = f"Use lightning.qubit: {state_vector}."
-        elif self.seconds > _LONGEST_SECONDS:
+        elif self.width > WIDEST or self.seconds > _LONGEST_SECONDS:
             remedy = f"Take {smaller}"
         else:
             remedy = f"Raise the limit to {_readable(self.bytes)}, or take {smaller}"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from contraction import plan_cache
 from contraction.angle_tables import ConeLeaves, cone_leaves
-from contraction.cost import MOST_BITS, Cost, combined_cost, table_bytes
+from contraction.cost import WIDEST, Cost, combined_cost, table_bytes
 from contraction.edge_cone import Adjacency, CoupledTables, EdgeCone, cone_network, edge_cone
 from contraction.elimination import EliminationOrder, find_order
 from contraction.network import Network
@@ -23,8 +23,6 @@ _WORTH_A_LOOK = 24
 _TRIES_WHILE_SLICING = 16
 # A cone that takes hours an evaluation isn't sliced.
 _MOST_OPERATIONS = 2.0**40
-# Wider networks can't fit any memory, and writing their steps down would only take time.
-_WIDEST = 34
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ class MaxCutPlanner:
         """
         if order.width <= _WORTH_A_LOOK:
             return not self._slicing or 8.0 * 2.0**order.width <= self._limit or _fits(network, order, self._limit)
-        if order.width <= MOST_BITS and _fits(network, order, self._limit):
+        if _fits(network, order, self._limit):
             return True
         if not self._slicing or order.operations > _MOST_OPERATIONS:
             self._refuse(network, order)
@@ -183,7 +181,7 @@ class MaxCutPlanner:
                 network,
                 lambda part: _order(part, _TRIES_WHILE_SLICING),
                 lambda part, order: _fits(part, order, self._limit),
-                min(_WIDEST, np.log2(self._limit)),
+                min(WIDEST, np.log2(self._limit)),
             )
             # An order of fewer operations may need more memory.
             orders = sliced.order, _order(sliced.network)
@@ -241,7 +239,7 @@ def _order(network: Network, tries: int | None = None) -> EliminationOrder:
 
 def _plan_of(network: Network, order: EliminationOrder) -> Plan | None:
     """Of one cone alone; None for one that is too wide to write its steps down."""
-    if order.width > min(_WIDEST + 1, MOST_BITS):
+    if order.width > WIDEST + network.folded:
         return None
     builder = PlanBuilder()
     builder.add_network(network, order.order)
