@@ -33,6 +33,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from interleaved import peak_rss_mb
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGINE = ROOT / "container_assets" / "cpp" / "engine"
@@ -92,12 +93,6 @@ class Worker:
         self.result = [answer["cost"], *answer["gradient"][0], *answer["gradient"][1]]
         self.qubits = answer.get("qubits", 0)
 
-    def peak_rss_mb(self) -> float:
-        """Return the most memory that the process has held so far, as Linux counts it, in 10**6 bytes."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-        return int(line.split()[1]) * 1024 / 1e6
-
     def row(self, name: str, nodes: int, example: "Worker") -> Row:
         """Sum up what the worker has measured."""
         median, cpu_median = statistics.median(self.seconds), statistics.median(self.cpu_seconds)
@@ -110,7 +105,7 @@ class Worker:
             cpu_seconds=cpu_median,
             cpu_ratio=statistics.median(example.cpu_seconds) / cpu_median,
             spread=(max(self.seconds) - min(self.seconds)) / median,
-            peak_rss_mb=self.peak_rss_mb(),
+            peak_rss_mb=peak_rss_mb(self.process.pid),
             difference=float(np.max(np.abs(np.array(self.result) - expected) / np.maximum(np.abs(expected), 1e-3))),
         )
 
@@ -209,7 +204,7 @@ def main() -> None:
     parser.add_argument(
         "--program", type=Path, help="a built maxcut-cpp; built from container_assets/cpp when left out"
     )
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--json", action="store_true", help="print one JSON object with the key rows")
     options = parser.parse_args()
     program = options.program
     if program is None:
@@ -222,7 +217,7 @@ def main() -> None:
         for row in measured(int(nodes), options.repeats, program, threads, options.kernels)
     ]
     if options.json:
-        print(json.dumps([asdict(row) for row in rows]))
+        print(json.dumps({"rows": [asdict(row) for row in rows]}))
     else:
         show(rows)
 

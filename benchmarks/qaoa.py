@@ -9,7 +9,7 @@ with its default gradient, on lightning.qubit. `contraction` is the job on the c
 job's reductions on lightning.qubit. Every variant is a process of its own that stays for the whole run; the variants
 take turns, and their first iteration isn't counted.
 
-`seconds` is the median of an iteration, `spread` the range over the median, `ratio` the example's median over the
+`seconds` is the median of an iteration, `spread` the range over the median, `ratio` the first variant's median over the
 variant's, `peak_rss_mb` the most memory (10**6 bytes) the variant's process ever held, `difference` the largest
 absolute deviation of cost and gradient from the first variant, `bound` the seconds that one read-and-write sweep of the
 whole state a layer a state would take (6 p 16 2^n bytes) at the memory bandwidth measured in this run.
@@ -17,18 +17,16 @@ whole state a layer a state would take (6 p 16 2^n bytes) at the memory bandwidt
 
 import argparse
 import json
-import os
-import statistics
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
+from interleaved import Iterate, difference, figures, serve, take_turns
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = "--work"
@@ -38,10 +36,7 @@ VARIANTS = (EXAMPLE, "none", "symmetry", "light-cone", "auto", CONTRACTION)
 LAYERS = 2
 SEED = 1967
 PARAMETERS = ((0.43, 0.71), (0.52, 0.24))
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 BANDWIDTH_BYTES = 2**28
-
-Iterate = Callable[[], tuple[float, list[float]]]
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ class Row:
     edges: int
     seconds: float
     spread: float
-    ratio: float | None
+    ratio: float
     peak_rss_mb: float
     difference: float
     bound: float
@@ -84,9 +79,9 @@ def example(nodes: int) -> Iterate:
     gradient = qml.grad(qml.QNode(circuit, device))
     parameters = qml.numpy.array(PARAMETERS, requires_grad=True)
 
-    def iterate() -> tuple[float, list[float]]:
+    def iterate() -> list[float]:
         derivatives = gradient(parameters)
-        return float(gradient.forward), np.ravel(derivatives).tolist()
+        return [float(gradient.forward), *np.ravel(derivatives).tolist()]
 
     return iterate
 
@@ -106,28 +101,11 @@ def job(nodes: int, variant: str) -> Iterate:
     objective = choose(problem, settings, parse_device(device)).objective(0)
     parameters = np.array(PARAMETERS)
 
-    def iterate() -> tuple[float, list[float]]:
+    def iterate() -> list[float]:
         cost, gradient = objective.value_and_gradient(parameters)
-        return cost, gradient.ravel().tolist()
+        return [cost, *gradient.ravel().tolist()]
 
     return iterate
-
-
-def work(variant: str, nodes: int) -> None:
-    """A worker's loop: an iteration for each line read, its seconds, memory and result for each line written."""
-    iterate = example(nodes) if variant == EXAMPLE else job(nodes, variant)
-    for _ in sys.stdin:
-        begun = time.perf_counter()
-        cost, gradient = iterate()
-        seconds = time.perf_counter() - begun
-        print(json.dumps({"seconds": seconds, "rss": peak_rss_mb(), "result": [cost, *gradient]}), flush=True)
-
-
-def peak_rss_mb() -> float:
-    """Return the most memory that this process has held so far, as Linux counts it, in 10**6 bytes."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * 1024 / 1e6
 
 
 def bandwidth() -> float:
@@ -141,63 +119,17 @@ def bandwidth() -> float:
     return best
 
 
-class Worker:
-    """One variant in a process of its own."""
-
-    def __init__(self, variant: str, nodes: int) -> None:
-        self.variant = variant
-        self.seconds: list[float] = []
-        self.rss = 0.0
-        self.result: list[float] = []
-        command = [sys.executable, str(Path(__file__).resolve()), WORK, variant, "--nodes", str(nodes)]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **ONE_THREAD}
-        )
-
-    def iterate(self, *, counted: bool) -> None:
-        """Let it do one iteration; RuntimeError when it ends instead."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{self.variant} ended with exit code {self._process.wait()}")
-        answer = json.loads(line)
-        self.rss, self.result = answer["rss"], answer["result"]
-        if counted:
-            self.seconds.append(answer["seconds"])
-
-    def end(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.communicate()
-
-
 def measure(nodes: int, variants: Sequence[str], repeats: int, bytes_a_second: float) -> list[Row]:
     """Interleave the variants' iterations on one graph."""
-    workers: list[Worker] = []
-    try:
-        for variant in variants:
-            workers.append(Worker(variant, nodes))
-            workers[-1].iterate(counted=False)
-        for _ in range(repeats):
-            for worker in workers:
-                worker.iterate(counted=True)
-    finally:
-        for worker in workers:
-            worker.end()
-    medians = {worker.variant: statistics.median(worker.seconds) for worker in workers}
+    program = [sys.executable, str(Path(__file__).resolve()), "--nodes", str(nodes)]
+    workers = take_turns({variant: [*program, WORK, variant] for variant in variants}, repeats)
     return [
         Row(
-            name=f"{worker.variant}, {nodes} nodes",
+            name=f"{worker.name}, {nodes} nodes",
             nodes=nodes,
             edges=edges_of(nodes),
-            seconds=float(f"{medians[worker.variant]:.4g}"),
-            spread=round((max(worker.seconds) - min(worker.seconds)) / medians[worker.variant], 2),
-            ratio=float(f"{medians[EXAMPLE] / medians[worker.variant]:.4g}") if EXAMPLE in medians else None,
-            peak_rss_mb=round(worker.rss, 1),
-            difference=float(f"{np.abs(np.subtract(worker.result, workers[0].result)).max():.1e}"),
+            **figures(worker, workers[0]),
+            difference=difference(worker, workers[0]),
             bound=float(f"{6 * LAYERS * 16 * 2**nodes / bytes_a_second:.3g}"),
         )
         for worker in workers
@@ -210,12 +142,11 @@ def markdown(rows: Sequence[Row]) -> str:
         "| variant | edges | seconds an iteration | spread | ratio | peak RSS MB | difference | bandwidth bound s |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
-        ratio = "" if row.ratio is None else f"{row.ratio:.3g}x"
-        lines.append(
-            f"| {row.name} | {row.edges} | {row.seconds:.4g} | {row.spread:.0%} | {ratio} | {row.peak_rss_mb:.0f} "
-            f"| {row.difference:.0e} | {row.bound:.3g} |"
-        )
+    lines += [
+        f"| {row.name} | {row.edges} | {row.seconds:.4g} | {row.spread:.0%} | {row.ratio:.3g}x "
+        f"| {row.peak_rss_mb:.0f} | {row.difference:.0e} | {row.bound:.3g} |"
+        for row in rows
+    ]
     return "\n".join(lines)
 
 
@@ -233,7 +164,7 @@ def main() -> int:
     if unknown := sorted(set(variants) - set(VARIANTS)):
         parser.error(f"--variants {arguments.variants}: {', '.join(unknown)} is none of {', '.join(VARIANTS)}")
     if arguments.work:
-        work(arguments.work, sizes[0])
+        serve(example(sizes[0]) if arguments.work == EXAMPLE else job(sizes[0], arguments.work))
         return 0
     bytes_a_second = bandwidth()
     rows = [row for nodes in sizes for row in measure(nodes, variants, arguments.repeats, bytes_a_second)]

@@ -9,8 +9,8 @@ TorchLayer with adjoint differentiation, margin ranking loss. The others are the
 default.qubit and on the contraction simulator. Every variant is a process of its own that stays for the whole run; the
 variants take turns, and their first iteration isn't counted.
 
-`seconds` is the median of an iteration, `spread` the range over the median, `ratio` the example's median over the
-variant's, `peak_rss_mb` the most memory (10**6 bytes) the variant's process ever held, `difference` the largest
+`seconds` is the median of an iteration, `spread` the range over the median, `ratio` the first variant's median over
+the variant's, `peak_rss_mb` the most memory (10**6 bytes) the variant's process ever held, `difference` the largest
 absolute deviation of loss and gradient from the first variant.
 
 With --workers, rows named `train_dp, W workers` follow: the data-parallel entry point on this host with W workers of
@@ -25,24 +25,22 @@ samples held out. Their `seconds` are those of all 30 epochs, `accuracy` is on t
 
 import argparse
 import json
-import math
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from interleaved import ONE_THREAD, difference, figures, serve, spread, take_turns
+from qml_steps import SONAR, example, job
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "job_sources"
-SONAR = SOURCES / "qml_source" / "inputs" / "sonar.all-data"
 WORK = "--work"
 EXAMPLE = "example"
 DEVICES = {
@@ -51,13 +49,8 @@ DEVICES = {
     "contraction": "local:hybridjobs/contraction",
 }
 VARIANTS = (EXAMPLE, *DEVICES)
-SEED = 42
-STILL = 1e-12  # the step is made, and the next one starts from where this one did
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 SCALING_EPOCHS = 4
 SONAR_JOB = {"ndata": "all", "held_out": "0.2", "batch_size": "16", "epochs": "30", "lr": "0.01", "gamma": "0.99"}
-
-Iterate = Callable[[], tuple[float, list[float]]]
 
 
 @dataclass(frozen=True)
@@ -80,205 +73,36 @@ class Row:
     majority: float | None = None
 
 
-def samples(batch: int) -> tuple[Any, Any]:
-    """Features and targets of the first `batch` samples of a permutation."""
-    from qml_source.data import read_samples, split  # noqa: PLC0415 - only workers load the job
-
-    chosen = split(read_samples(SONAR), seed=SEED, ndata=batch, held_out=0).training
-    return chosen.features, chosen.targets
-
-
-def flat_gradient(parameters: Sequence[Any]) -> list[float]:
-    """All derivatives in one list."""
-    return [derivative for parameter in parameters for derivative in parameter.grad.reshape(-1).tolist()]
-
-
-def example(qubits: int, batch: int) -> Iterate:
-    """The published example's logic, with the job's initial weights."""
-    import pennylane as qml  # noqa: PLC0415
-    import torch  # noqa: PLC0415
-
-    from qml_source.model import seeded_model  # noqa: PLC0415
-
-    device = qml.device("lightning.qubit", wires=qubits)
-
-    def controlled_rotation(angles: Any, wires: Sequence[int]) -> None:
-        phi, theta, omega = angles
-        target = wires[1]
-        qml.RZ((phi - omega) / 2, wires=target)
-        qml.CNOT(wires=wires)
-        qml.RZ(-(phi + omega) / 2, wires=target)
-        qml.RY(-theta / 2, wires=target)
-        qml.CNOT(wires=wires)
-        qml.RY(theta / 2, wires=target)
-        qml.RZ(omega, wires=target)
-
-    def entangle(weights: Any, reach: int) -> None:
-        for wire in range(qubits):
-            qml.Rot(*weights[0][wire], wires=wire)
-        control = 0
-        for step in range(qubits):
-            target = (control - reach) % qubits
-            controlled_rotation(weights[1][step], (control, target))
-            control = target
-
-    def circuit(inputs: Any, first: Any, second: Any, rotation: Any) -> Any:
-        qml.AngleEmbedding(inputs, wires=range(qubits))
-        entangle(first, 1)
-        entangle(second, 3)
-        qml.Rot(*rotation, wires=0)
-        return qml.expval(qml.PauliZ(0))
-
-    node = qml.QNode(circuit, device, interface="torch", diff_method="adjoint")
-    shapes = {"first": (2, qubits, 3), "second": (2, qubits, 3), "rotation": (3,)}
-    quantum = qml.qnn.TorchLayer(node, shapes).double()
-    ours = seeded_model(SEED, features=60, nwires=qubits)
-    with torch.no_grad():
-        quantum.first.copy_(ours.entangling[0])
-        quantum.second.copy_(ours.entangling[1])
-        quantum.rotation.copy_(ours.rotation)
-    parameters = [*ours.encode.parameters(), *quantum.parameters(), *ours.decode.parameters()]
-    optimizer = torch.optim.Adam(parameters, lr=STILL)
-    loss_function = torch.nn.MarginRankingLoss(margin=0.1)
-    features, targets = map(torch.as_tensor, samples(batch))
-
-    def iterate() -> tuple[float, list[float]]:
-        optimizer.zero_grad()
-        angles = 2 * math.pi * (torch.sigmoid(ours.encode(features)) - 0.5)
-        outputs = ours.decode(quantum(angles).reshape(-1, 1)).reshape(-1)
-        loss = loss_function(outputs, torch.zeros_like(outputs), targets)
-        loss.backward()
-        optimizer.step()
-        trained = [quantum.first, quantum.second, quantum.rotation]
-        return float(loss.detach()), flat_gradient([*ours.encode.parameters(), *trained, *ours.decode.parameters()])
-
-    return iterate
-
-
-def job(variant: str, qubits: int, batch: int) -> Iterate:
-    """The job's own step."""
-    import torch  # noqa: PLC0415
-
-    from qml_source.batches import Batch  # noqa: PLC0415
-    from qml_source.execution import open_execution  # noqa: PLC0415
-    from qml_source.hyperparameters import Hyperparameters  # noqa: PLC0415
-    from qml_source.loop import Trainer  # noqa: PLC0415
-    from qml_source.model import seeded_model  # noqa: PLC0415
-    from qml_source.ranks import Alone  # noqa: PLC0415
-    from qml_source.simulators import parse_device  # noqa: PLC0415
-    from qml_source.tensors import SampleTensors  # noqa: PLC0415
-
-    settings = Hyperparameters(nwires=qubits, batch_size=batch, lr=STILL)
-    execution, _ = open_execution(parse_device(DEVICES[variant]), settings)
-    model = seeded_model(SEED, features=60, nwires=qubits, execution=execution)
-    tensors = SampleTensors(*map(torch.as_tensor, samples(batch)))
-    trainer = Trainer(model, tensors, tensors, settings, Alone())
-    whole = Batch(0, np.arange(batch), batch)
-
-    def iterate() -> tuple[float, list[float]]:
-        loss_sum, _ = trainer.step(whole)
-        trained = [*model.entangling, model.rotation]
-        return loss_sum / batch, flat_gradient([*model.encode.parameters(), *trained, *model.decode.parameters()])
-
-    return iterate
-
-
 def work(variant: str, qubits: int, batch: int) -> None:
-    """A worker's loop: an iteration for each line read, its seconds, memory and result for each line written."""
-    import torch  # noqa: PLC0415
+    """Serve one variant's steps."""
+    import torch  # noqa: PLC0415 - only workers load the job
 
     torch.set_num_threads(1)
-    iterate = example(qubits, batch) if variant == EXAMPLE else job(variant, qubits, batch)
-    for _ in sys.stdin:
-        begun = time.perf_counter()
-        loss, gradient = iterate()
-        seconds = time.perf_counter() - begun
-        print(json.dumps({"seconds": seconds, "rss": peak_rss_mb(), "result": [loss, *gradient]}), flush=True)
-
-
-def peak_rss_mb() -> float:
-    """Return the most memory that this process has held so far, as Linux counts it, in 10**6 bytes."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * 1024 / 1e6
+    serve(example(qubits, batch) if variant == EXAMPLE else job(DEVICES[variant], qubits, batch))
 
 
 def job_environment() -> dict[str, str]:
     """The variables of a process that imports the job's sources on one thread."""
-    search_path = [str(SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]
+    # The sources first: beside this file lies another benchmark with the name of a job's library.
+    search_path = [str(SOURCES), *filter(None, [os.environ.get("PYTHONPATH")]), str(Path(__file__).resolve().parent)]
     return {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(search_path)}
-
-
-class Worker:
-    """One variant in a process of its own."""
-
-    def __init__(self, variant: str, qubits: int, batch: int) -> None:
-        self.variant = variant
-        self.seconds: list[float] = []
-        self.rss = 0.0
-        self.result: list[float] = []
-        options = [WORK, variant, "--qubits", str(qubits), "--batch", str(batch)]
-        self._process = subprocess.Popen(
-            # -P: beside this file lies another benchmark with the name of a job's library.
-            [sys.executable, "-P", str(Path(__file__).resolve()), *options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=job_environment(),
-        )
-
-    def iterate(self, *, counted: bool) -> None:
-        """Let it do one iteration; RuntimeError when it ends instead."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{self.variant} ended with exit code {self._process.wait()}")
-        answer = json.loads(line)
-        self.rss, self.result = answer["rss"], answer["result"]
-        if counted:
-            self.seconds.append(answer["seconds"])
-
-    def end(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.communicate()
 
 
 def measure(qubits: int, batch: int, variants: Sequence[str], repeats: int) -> list[Row]:
     """Interleave the variants' iterations."""
-    workers: list[Worker] = []
-    try:
-        for variant in variants:
-            workers.append(Worker(variant, qubits, batch))
-            workers[-1].iterate(counted=False)
-        for _ in range(repeats):
-            for worker in workers:
-                worker.iterate(counted=True)
-    finally:
-        for worker in workers:
-            worker.end()
-    medians = {worker.variant: statistics.median(worker.seconds) for worker in workers}
+    # -P keeps this folder from the front of the search path.
+    program = [sys.executable, "-P", str(Path(__file__).resolve()), "--qubits", str(qubits), "--batch", str(batch)]
+    workers = take_turns({variant: [*program, WORK, variant] for variant in variants}, repeats, job_environment())
     return [
         Row(
-            name=worker.variant,
+            name=worker.name,
             qubits=qubits,
             batch=batch,
-            seconds=float(f"{medians[worker.variant]:.4g}"),
-            spread=spread(worker.seconds),
-            ratio=float(f"{medians[EXAMPLE] / medians[worker.variant]:.4g}") if EXAMPLE in medians else None,
-            peak_rss_mb=round(worker.rss, 1),
-            difference=float(f"{np.abs(np.subtract(worker.result, workers[0].result)).max():.1e}"),
+            **figures(worker, workers[0]),
+            difference=difference(worker, workers[0]),
         )
         for worker in workers
     ]
-
-
-def spread(seconds: Sequence[float]) -> float:
-    """The range over the median."""
-    return round((max(seconds) - min(seconds)) / statistics.median(seconds), 2)
 
 
 def train(entry_point: str, device: str, hyperparameters: Mapping[str, str], cpus: int) -> dict[str, Any]:
