@@ -142,6 +142,7 @@ class _Planner:
             slices=max(part.slices for part in parts),
             qubits=self._circuit.wires,
             gates=len(self._circuit.gates),
+            words=len(self._circuit.words),
             circuits=self._batch,
         )
 
@@ -160,6 +161,7 @@ class _Planner:
             slices=1,
             qubits=self._circuit.wires,
             gates=len(self._circuit.gates),
+            words=len(self._circuit.words),
             circuits=self._batch,
         ).require(self._limit)
 

@@ -18,12 +18,17 @@ DEFAULT_MEMORY_LIMIT = 4 * 2**30
 # Seconds a complex multiplication of one forward pass, for value and gradient together.
 _CONTRACTION_SECONDS = 5e-9
 _STEP_SECONDS = 4e-7
-# Seconds an amplitude and gate, three passes (state, adjoint state, derivatives), lightning.qubit; and what a gate and
-# a circuit cost in PennyLane whatever their size.
-_STATE_VECTOR_SECONDS = 8.6e-9
-_STATE_VECTOR_GATE_SECONDS = 1.8e-4
-_STATE_VECTOR_CALL_SECONDS = 0.006
-_STATE_VECTORS = 3
+# lightning.qubit by adjoint, value and gradient together. Seconds an amplitude for each gate and each word of the
+# observable, on states that stay in the second cache and beyond; and what a gate or word, and a circuit, cost in
+# PennyLane whatever their size.
+_CACHED_AMPLITUDES = 2**17
+_STATE_VECTOR_SECONDS = 3e-9
+_UNCACHED_STATE_VECTOR_SECONDS = 9e-9
+_STATE_VECTOR_GATE_SECONDS = 1e-4
+_STATE_VECTOR_CALL_SECONDS = 0.004
+# States that are in memory at once, where the observable is one word and where it is a sum.
+_STATES_OF_WORD = 4
+_STATES_OF_SUM = 7
 _COMPLEX_BYTES = 16
 # Wider networks can't fit any memory, and writing their steps down would only take time.
 WIDEST = 34
@@ -42,7 +47,7 @@ class Cost:
         slices: independent parts that the contraction is cut into, so that its tables fit.
         seconds: estimate on one core.
         state_vector_qubits: of the state vector that would be needed instead.
-        state_vector_bytes: of its three copies.
+        state_vector_bytes: of all copies that lightning.qubit holds at once.
         state_vector_seconds: estimate on one core.
     """
 
@@ -116,10 +121,13 @@ def combined_cost(
     slices: int,
     qubits: int,
     gates: int,
+    words: int,
     circuits: int,
 ) -> Cost:
     """Cost from counted numbers, with the estimates of time."""
     amplitudes = 2.0 ** min(qubits, 1000)  # beyond, a float overflows
+    cached = amplitudes <= _CACHED_AMPLITUDES
+    sweep = amplitudes * (_STATE_VECTOR_SECONDS if cached else _UNCACHED_STATE_VECTOR_SECONDS)
     return Cost(
         width=width,
         operations=operations,
@@ -127,9 +135,9 @@ def combined_cost(
         slices=slices,
         seconds=operations * _CONTRACTION_SECONDS + steps * _STEP_SECONDS,
         state_vector_qubits=qubits,
-        state_vector_bytes=_STATE_VECTORS * _COMPLEX_BYTES * amplitudes,
+        state_vector_bytes=(_STATES_OF_WORD if words == 1 else _STATES_OF_SUM) * _COMPLEX_BYTES * amplitudes,
         state_vector_seconds=circuits
-        * (gates * (amplitudes * _STATE_VECTOR_SECONDS + _STATE_VECTOR_GATE_SECONDS) + _STATE_VECTOR_CALL_SECONDS),
+        * ((gates + words) * (sweep + _STATE_VECTOR_GATE_SECONDS) + _STATE_VECTOR_CALL_SECONDS),
     )
 
 

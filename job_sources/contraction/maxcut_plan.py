@@ -228,8 +228,9 @@ class MaxCutPlanner:
 
     def _combined(self, **counted: Any) -> Cost:
         """Beside a state vector of the largest component with one node fixed (Z2)."""
-        gates = self._depth * (len(self._edges) + self._qubits)
-        return combined_cost(**counted, qubits=self._qubits - 1, gates=gates, circuits=1)
+        words = len(self._edges)
+        gates = self._depth * (words + self._qubits)
+        return combined_cost(**counted, qubits=self._qubits - 1, gates=gates, words=words, circuits=1)
 
 
 def _order(network: Network, tries: int | None = None) -> EliminationOrder:

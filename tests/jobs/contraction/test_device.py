@@ -241,7 +241,7 @@ def test_the_price_is_known_and_too_dear_a_circuit_is_refused_with_the_numbers()
         return qml.expval(qml.Z(0))
 
     device = ContractionDevice(wires=40, memory_limit=2**24, plan_folder=None)
-    with pytest.raises(TooLargeError, match=r"bits wide and needs .* state vector of 40 qubits needs 48 TiB"):
+    with pytest.raises(TooLargeError, match=r"bits wide and needs .* state vector of 40 qubits needs 64 TiB"):
         qml.QNode(lambda: dense(40), device)()
 
 

@@ -197,7 +197,7 @@ def test_a_dense_small_graph_is_referred_to_the_state_vector() -> None:
     [
         (16, 24, 3, "contraction"),
         (16, 24, 4, "state vector"),
-        (12, 60, 2, "contraction"),
+        (20, 60, 2, "contraction"),
         (16, 60, 2, "state vector"),
     ],
 )
