@@ -42,7 +42,7 @@ test: setup-dev
 # Builds the container images on stand-in bases, looks into them and runs their jobs, from cdk deploy to the records:
 # installs Debian systems, takes many minutes.
 test-images: setup-dev .venv/images.stamp
-	@HYBRIDJOBS_BUILD_IMAGES=1 $(BIN)/python -m pytest tests/containers/test_images_built.py $(PYTEST_ARGS)
+	@HYBRIDJOBS_BUILD_IMAGES=1 $(BIN)/python -m pytest tests/containers/test_images_built.py tests/containers/test_build_secrets.py $(PYTEST_ARGS)
 
 # The last step synthesises with the CDK's own template validation, which every other synthesis leaves out.
 lint: setup-dev

@@ -1,10 +1,13 @@
-"""What tests of containers share: one engine for all of them, a client for it, and a base image."""
+"""What tests of containers share: one engine for all of them, a client for it, a base image, and the built images."""
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+FOLDERS = ("cpp", "julia", "pennylane")
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +41,27 @@ def base_image_name(engine_client: Any) -> str:
     from tests.containers.base_image import base_image
 
     return base_image(engine_client)
+
+
+@pytest.fixture(scope="session")
+def build_settings(engine_client: Any) -> Path:
+    """This machine's build settings, with bases that can be had here."""
+    from tests.containers.stand_ins import NoStandInError, settings_file
+
+    try:
+        return settings_file(engine_client)
+    except NoStandInError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def images(build_settings: Path) -> dict[str, str]:
+    """Names of the project's built images by their folder."""
+    from hybridjobs.images.build import build_command, build_image
+    from hybridjobs.model.image_build import load_image_build
+
+    assets = Path(__file__).parents[2] / "container_assets"
+    names = {folder: f"hybrid-jobs-test-{folder}:1" for folder in FOLDERS}
+    for folder, name in names.items():
+        build_image(assets, folder, build_command(folder, tag=name, settings=load_image_build(str(build_settings))))
+    return names

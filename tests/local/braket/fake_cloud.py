@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import pytest
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
 from hybridjobs.local.braket.endpoint import BraketEndpoint, EndpointSettings
 from hybridjobs.local.runners.base import Runner
@@ -153,3 +155,9 @@ class Cloud:
 
 def new_token() -> str:
     return str(uuid.uuid4())
+
+
+def code_of(error: pytest.ExceptionInfo[ClientError]) -> tuple[str, int]:
+    """The error code and the HTTP status of a refusal."""
+    response = error.value.response
+    return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"]
