@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,14 @@ def test_what_starts_a_job_is_locked_alike_in_all_images() -> None:
     assert small == versions(ASSETS / "julia" / "requirements.txt")
     assert {"boto3", "sagemaker-training", "pip"} <= small.keys() <= whole.keys()
     assert small["sagemaker-training"] == whole["sagemaker-training"]
+
+
+def test_the_julia_gpu_image_names_its_cuda_libraries_since_no_driver_is_there_to_choose_them() -> None:
+    """CUDA.jl's installation guide, "Precompiling CUDA.jl without CUDA"."""
+    folder = ASSETS / "julia" / "cuda"
+    project = tomllib.loads((folder / "Project.toml").read_text())
+    preferences = tomllib.loads((folder / "LocalPreferences.toml").read_text())
+    for library, chosen in preferences.items():
+        assert library in project["extras"], f"a preference for {library} is read only where the project names it"
+        assert chosen["version"].startswith("12."), chosen
+    assert list(preferences) == ["CUDA_Runtime_jll"]
