@@ -68,7 +68,7 @@ def test_correlation_of_each_edge(device: Any, problem: MaxCutProblem, parameter
             assert correlation == pytest.approx(probabilities @ (1 - 2 * differ), abs=1e-9)
 
 
-@settings(max_examples=320, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(problem=oracle.problems(most_nodes=12), parameters=oracle.parameters(most_layers=4))
 def test_samples_follow_the_distribution_of_the_final_state(
     device: Any, problem: MaxCutProblem, parameters: NDArray[np.float64]
